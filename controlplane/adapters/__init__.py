@@ -1,0 +1,1 @@
+"""One module or small folder per outside thing. An adapter translates and talks: it decides nothing and retries nothing."""

@@ -1,0 +1,1 @@
+"""The only place where time passes and state changes; it talks to the outside through `controlplane.ports`."""
