@@ -1,4 +1,4 @@
-"""The gateway agent, `python -m gateway`: keeps the last good configuration next to a data plane and serves it when alone.
+"""The gateway agent, `python -m gateway`: the last good configuration beside a data plane.
 
 Imports `controlplane.domain` and nothing else of the control plane.
 """

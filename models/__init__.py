@@ -1,1 +1,4 @@
-"""The networks that are served: the numpy forward pass, the saved artifact and its checks. Imports nothing of ours, never torch."""
+"""The networks that are served: the numpy forward pass, the saved artifact and its checks.
+
+Imports nothing of ours, and never torch.
+"""

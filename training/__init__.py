@@ -1,4 +1,4 @@
-"""Simulator with known truth, data sets, training and evaluation, `python -m training`: a process of its own.
+"""Simulator with known truth, data sets, training, evaluation: `python -m training`, a process.
 
 Imports `controlplane.domain` and `models`. The only package that imports torch.
 """

@@ -1,1 +1,4 @@
-"""One module or small folder per outside thing. An adapter translates and talks: it decides nothing and retries nothing."""
+"""One module or small folder per outside thing.
+
+An adapter translates and talks: it decides nothing, retries nothing and knows no sibling.
+"""

@@ -1,1 +1,4 @@
-"""REST and event streams under /v1: translate the wire to the domain, call one engine function, translate back."""
+"""REST and event streams under /v1.
+
+A router translates the wire to the domain, calls one engine function and translates back.
+"""

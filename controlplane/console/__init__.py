@@ -1,1 +1,1 @@
-"""The web pages (static files, no build step): one more client of the API, with no access of their own."""
+"""The web pages: static files, no build step, one more client of the API without other access."""

@@ -1,1 +1,4 @@
-"""The only place where time passes and state changes; it talks to the outside through `controlplane.ports`."""
+"""The only place where time passes and state changes.
+
+It reaches the outside through the Protocols of `controlplane.ports` only.
+"""
