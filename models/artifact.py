@@ -1,0 +1,178 @@
+"""One trained version of one service's model: what is kept, and its digest.
+
+Training makes it, the predictor of the control plane reads it; models.storage writes and reads
+its files. The same data, settings and seed give the same digest; when and where the training ran
+is recorded and is no part of it.
+"""
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.errors import ArtifactError
+from models.forward import LAYERS, Mlp
+
+FORMAT = 1
+NETWORKS = ("mlp", "residual")
+Json = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
+
+WEIGHTS = {
+    "w1": (LAYERS[0], LAYERS[1]),
+    "b1": (LAYERS[1],),
+    "w2": (LAYERS[1], LAYERS[2]),
+    "b2": (LAYERS[2],),
+    "w3": (LAYERS[2], LAYERS[3]),
+    "b3": (LAYERS[3],),
+}
+SCALERS = {"x_mean": (LAYERS[0],), "x_scale": (LAYERS[0],), "y": (2,)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LawRecord:
+    """The fitted queue law of one data centre; the fields of the domain's CenterLaw, and trust.
+
+    Attributes:
+        base_ms, contention, wait_ms, servers, saturation, idle_cpu, full_cpu: as in CenterLaw.
+        trusted: whether the rows determine the law well enough to decide by it.
+        reason: why not, in words for an operator; empty when trusted.
+        error_ratio: widest 90 % interval of the fitted response time within the loads that the
+            candidates reach, as a ratio (0.1 = +-10 %).
+    """
+
+    base_ms: float
+    contention: float
+    wait_ms: float
+    servers: float
+    saturation: float
+    idle_cpu: float
+    full_cpu: float
+    trusted: bool
+    reason: str
+    error_ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Where a version comes from; all of it is part of the digest."""
+
+    data_digest: str
+    code_digest: str
+    settings_digest: str
+    schema_digest: str
+    rows: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Support:
+    """The box that the training rows cover: outside it a network only guesses.
+
+    Attributes:
+        feature_min, feature_max: 14 numbers each in the units of the features; NaN-free, a
+            feature that was never reported has min = max = 0.
+        ratio_low, ratio_high: 1 % and 99 % quantile of the applied ratio, 0..1.
+    """
+
+    feature_min: tuple[float, ...]
+    feature_max: tuple[float, ...]
+    ratio_low: float
+    ratio_high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ModelArtifact:
+    """A version. `mlp` predicts response time in ms, `residual` log(actual / queue law).
+
+    Attributes:
+        kind: the name of the training settings (`paper`, `residual`, `quick`).
+        primary, secondary: the fitted queue laws.
+        scores: named figures; the units are in the names.
+        best_epoch: 1-based epoch with the smallest validation loss, per network.
+        losses: per network (2, epochs) float64: training and validation loss per epoch.
+        created_at_s: UTC epoch seconds; environment: versions of the libraries that trained it.
+    """
+
+    service: str
+    kind: str
+    mlp: Mlp | None
+    residual: Mlp | None
+    primary: LawRecord
+    secondary: LawRecord
+    support: Support
+    scores: dict[str, float]
+    best_epoch: dict[str, int]
+    losses: dict[str, NDArray[np.float64]]
+    provenance: Provenance
+    created_at_s: float
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """sha256 over canonical JSON and array bytes; the identity of the version."""
+        return _digest(facts(self), arrays(self))
+
+
+def facts(artifact: ModelArtifact) -> Json:
+    """Everything of the digest that is not an array, as JSON values."""
+    return {
+        "format": FORMAT,
+        "service": artifact.service,
+        "kind": artifact.kind,
+        "networks": [name for name in NETWORKS if getattr(artifact, name) is not None],
+        "laws": {
+            "primary": dataclasses.asdict(artifact.primary),
+            "secondary": dataclasses.asdict(artifact.secondary),
+        },
+        "support": dataclasses.asdict(artifact.support),
+        "scores": dict(artifact.scores),
+        "best_epoch": dict(artifact.best_epoch),
+        "losses": sorted(artifact.losses),
+        "provenance": dataclasses.asdict(artifact.provenance),
+    }
+
+
+def arrays(artifact: ModelArtifact) -> Arrays:
+    """All arrays by name: `mlp.w1`, ..., `residual.y`, `losses.mlp`."""
+    named: Arrays = {}
+    for name in NETWORKS:
+        mlp: Mlp | None = getattr(artifact, name)
+        if mlp is None:
+            continue
+        for part in WEIGHTS:
+            named[f"{name}.{part}"] = getattr(mlp, part)
+        named[f"{name}.x_mean"] = mlp.x_mean
+        named[f"{name}.x_scale"] = mlp.x_scale
+        named[f"{name}.y"] = np.array([mlp.y_mean, mlp.y_scale])
+    for name, curve in artifact.losses.items():
+        named[f"losses.{name}"] = np.asarray(curve, dtype=np.float64)
+    return named
+
+
+def canonical(content: Json) -> bytes:
+    """Encode JSON so that the same meaning gives the same bytes.
+
+    Raises:
+        ArtifactError: a number is not finite, or a value is no JSON.
+    """
+    try:
+        text = json.dumps(
+            content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        )
+    except (TypeError, ValueError) as error:
+        raise ArtifactError(f"the model has a value that JSON cannot hold: {error}") from error
+    return text.encode()
+
+
+def _digest(content: Json, named: Arrays) -> str:
+    digest = hashlib.sha256(canonical(content))
+    for name in sorted(named):
+        array = named[name]
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,167 @@
+"""A trained version on disk and on the wire: model.json and model.npz, or both in one zip.
+
+Training and POST /v1/models write and read through here. A file is never trusted: sizes, digest,
+feature schema, array shapes and finiteness are checked before anything is used, and nothing is
+unpickled.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models import files
+from models.artifact import (
+    FORMAT,
+    SCALERS,
+    WEIGHTS,
+    Arrays,
+    Json,
+    LawRecord,
+    ModelArtifact,
+    Provenance,
+    Support,
+    arrays,
+    facts,
+)
+from models.errors import ArtifactError
+from models.forward import LAYERS, Mlp
+
+_LAW_NUMBERS = (
+    "base_ms", "contention", "wait_ms", "servers", "saturation", "idle_cpu", "full_cpu",
+    "error_ratio",
+)  # fmt: skip
+# Below it a weight divided by the scale leaves float32.
+MIN_SCALE = 1e-12
+
+
+def save(artifact: ModelArtifact, directory: Path) -> None:
+    """Write model.json and model.npz into `directory`, made when missing, replaced when not."""
+    directory.mkdir(parents=True, exist_ok=True)
+    files.write(directory, _document(artifact), arrays(artifact))
+
+
+def load(directory: Path, schema_digest: str) -> ModelArtifact:
+    """Read what `save` wrote.
+
+    Raises:
+        ArtifactError: a file is missing or damaged, the digest differs, the features are not
+            those of `schema_digest`, a shape is wrong or a number not finite.
+    """
+    content, named = files.read(directory)
+    return _restore(content, named, schema_digest)
+
+
+def to_bytes(artifact: ModelArtifact) -> bytes:
+    """Pack both files into one zip, the body of POST /v1/models."""
+    return files.pack(_document(artifact), arrays(artifact))
+
+
+def from_bytes(body: bytes, schema_digest: str) -> ModelArtifact:
+    """Unpack and check what `to_bytes` made; bounded in size before anything is allocated.
+
+    Raises:
+        ArtifactError: as `load`.
+    """
+    content, named = files.unpack(body)
+    return _restore(content, named, schema_digest)
+
+
+def _document(artifact: ModelArtifact) -> Json:
+    return {
+        **facts(artifact),
+        "digest": artifact.digest,
+        "created_at_s": artifact.created_at_s,
+        "environment": dict(artifact.environment),
+    }
+
+
+def _restore(content: Json, named: Arrays, schema_digest: str) -> ModelArtifact:
+    try:
+        artifact = _parse(content, named)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, ArtifactError):
+            raise
+        raise ArtifactError(f"model.json does not describe a model: {error!r}") from error
+    if artifact.digest != content.get("digest"):
+        raise ArtifactError(
+            f"the content has digest {artifact.digest[:12]}, model.json says "
+            f"{str(content.get('digest'))[:12]}: the files were changed or mixed up, "
+            "copy both again"
+        )
+    if artifact.provenance.schema_digest != schema_digest:
+        raise ArtifactError(
+            f"trained on features {artifact.provenance.schema_digest[:12]}, this version reads "
+            f"{schema_digest[:12]}: train again with this version"
+        )
+    return artifact
+
+
+def _parse(content: Json, named: Arrays) -> ModelArtifact:
+    if content["format"] != FORMAT:
+        raise ArtifactError(f"format {content['format']!r} is not {FORMAT}: train again")
+    names = content["networks"]
+    return ModelArtifact(
+        service=str(content["service"]),
+        kind=str(content["kind"]),
+        mlp=_network("mlp", named) if "mlp" in names else None,
+        residual=_network("residual", named) if "residual" in names else None,
+        primary=_law(content["laws"]["primary"]),
+        secondary=_law(content["laws"]["secondary"]),
+        support=_support(content["support"]),
+        scores=dict(content["scores"]),
+        best_epoch=dict(content["best_epoch"]),
+        losses={name: _curve(name, named) for name in content["losses"]},
+        provenance=Provenance(**content["provenance"]),
+        created_at_s=float(content["created_at_s"]),
+        environment=dict(content["environment"]),
+    )
+
+
+def _network(name: str, named: Arrays) -> Mlp:
+    parts = {
+        part: _array(f"{name}.{part}", named, shape)
+        for part, shape in {**WEIGHTS, **SCALERS}.items()
+    }
+    if not (parts["x_scale"] >= MIN_SCALE).all():
+        raise ArtifactError(f"{name}.x_scale has a value below {MIN_SCALE}: train again")
+    y_mean, y_scale = (float(value) for value in parts.pop("y"))
+    return Mlp(**parts, y_mean=y_mean, y_scale=y_scale)
+
+
+def _curve(name: str, named: Arrays) -> NDArray[np.float64]:
+    return _array(f"losses.{name}", named, None)
+
+
+def _array(name: str, named: Arrays, shape: tuple[int, ...] | None) -> NDArray[Any]:
+    if name not in named:
+        raise ArtifactError(f"model.npz lacks the array {name}")
+    array = named[name]
+    if shape is not None and array.shape != shape:
+        raise ArtifactError(f"{name} has shape {array.shape}, expected {shape}")
+    if array.dtype.kind != "f" or not np.isfinite(array).all():
+        raise ArtifactError(f"{name} holds something else than finite numbers")
+    return array
+
+
+def _law(content: Json) -> LawRecord:
+    law = LawRecord(**content)
+    numbers = [getattr(law, name) for name in _LAW_NUMBERS]
+    if not all(isinstance(number, int | float) and np.isfinite(number) for number in numbers):
+        raise ArtifactError(f"a queue law holds something else than finite numbers: {numbers}")
+    if law.base_ms <= 0 or law.servers < 1 or not 0 < law.saturation <= 1:
+        raise ArtifactError(f"a queue law is impossible: {law}")
+    return law
+
+
+def _support(content: Json) -> Support:
+    support = Support(
+        feature_min=tuple(float(value) for value in content["feature_min"]),
+        feature_max=tuple(float(value) for value in content["feature_max"]),
+        ratio_low=float(content["ratio_low"]),
+        ratio_high=float(content["ratio_high"]),
+    )
+    if len(support.feature_min) != LAYERS[0] or len(support.feature_max) != LAYERS[0]:
+        raise ArtifactError(f"the support box needs {LAYERS[0]} lower and upper limits")
+    return support

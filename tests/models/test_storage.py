@@ -1,0 +1,238 @@
+"""Artifacts: round trips, digests, and everything that must be refused."""
+
+import dataclasses
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models import files, storage
+from models.artifact import LawRecord, ModelArtifact, Provenance, Support
+from models.errors import ArtifactError
+from models.forward import Mlp, predict
+
+SCHEMA = "s" * 64
+
+
+def tiny_mlp(value: float = 0.1) -> Mlp:
+    return Mlp(
+        w1=np.full((14, 64), value),
+        b1=np.zeros(64),
+        w2=np.full((64, 32), value),
+        b2=np.zeros(32),
+        w3=np.full((32, 1), value),
+        b3=np.zeros(1),
+        x_mean=np.zeros(14),
+        x_scale=np.ones(14),
+    )
+
+
+def law() -> LawRecord:
+    return LawRecord(
+        base_ms=20.0,
+        contention=0.1,
+        wait_ms=3.0,
+        servers=8.0,
+        saturation=1.0,
+        idle_cpu=0.05,
+        full_cpu=0.98,
+        trusted=True,
+        reason="",
+        error_ratio=0.04,
+    )
+
+
+def artifact(**changes: object) -> ModelArtifact:
+    values: dict[str, object] = {
+        "service": "ticket-stock",
+        "kind": "quick",
+        "mlp": tiny_mlp(),
+        "residual": tiny_mlp(0.01),
+        "primary": law(),
+        "secondary": law(),
+        "support": Support(
+            feature_min=(0.0,) * 14, feature_max=(1.0,) * 14, ratio_low=0.4, ratio_high=0.6
+        ),
+        "scores": {"validation_mae_ms": 1.25},
+        "best_epoch": {"mlp": 3},
+        "losses": {"mlp": np.array([[2.0, 1.0], [2.1, 1.2]])},
+        "provenance": Provenance(
+            data_digest="d", code_digest="c", settings_digest="x", schema_digest=SCHEMA,
+            rows=100, seed=1,
+        ),
+        "created_at_s": 1.7e9,
+        "environment": {"numpy": "2"},
+    }  # fmt: skip
+    return ModelArtifact(**(values | changes))  # type: ignore[arg-type]
+
+
+def test_directory_round_trip_keeps_the_digest_and_the_predictions(tmp_path: Path) -> None:
+    original = artifact()
+    storage.save(original, tmp_path / "new" / "model")
+    loaded = storage.load(tmp_path / "new" / "model", SCHEMA)
+    assert loaded.digest == original.digest
+    assert loaded.mlp is not None
+    assert original.mlp is not None
+    x = np.random.default_rng(0).normal(size=(5, 14))
+    np.testing.assert_array_equal(predict(loaded.mlp, x), predict(original.mlp, x))
+    np.testing.assert_array_equal(loaded.losses["mlp"], original.losses["mlp"])
+    assert loaded.primary == original.primary
+    assert loaded.support == original.support
+    assert loaded.created_at_s == original.created_at_s
+
+
+def test_bytes_round_trip_and_equal_models_give_equal_bytes() -> None:
+    original = artifact()
+    body = storage.to_bytes(original)
+    assert body == storage.to_bytes(artifact())
+    assert storage.from_bytes(body, SCHEMA).digest == original.digest
+
+
+def test_an_artifact_without_networks_is_allowed() -> None:
+    bare = artifact(mlp=None, residual=None, losses={}, best_epoch={})
+    loaded = storage.from_bytes(storage.to_bytes(bare), SCHEMA)
+    assert loaded.mlp is None
+    assert loaded.residual is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"service": "other"},
+        {"kind": "paper"},
+        {"mlp": tiny_mlp(0.2)},
+        {"residual": None},
+        {"primary": dataclasses.replace(law(), base_ms=21.0)},
+        {"scores": {"validation_mae_ms": 1.26}},
+        {"losses": {"mlp": np.array([[2.0, 1.0], [2.1, 1.3]])}},
+    ],
+)
+def test_content_changes_the_digest(change: dict[str, object]) -> None:
+    assert artifact(**change).digest != artifact().digest
+
+
+def test_time_and_place_do_not_change_the_digest() -> None:
+    assert artifact(created_at_s=1.0, environment={}).digest == artifact().digest
+
+
+def test_changed_json_is_refused(tmp_path: Path) -> None:
+    storage.save(artifact(), tmp_path)
+    path = tmp_path / files.JSON_NAME
+    content = json.loads(path.read_text())
+    content["laws"]["primary"]["base_ms"] = 2.0
+    path.write_text(json.dumps(content))
+    with pytest.raises(ArtifactError, match="changed or mixed up"):
+        storage.load(tmp_path, SCHEMA)
+
+
+def test_arrays_of_another_model_are_refused(tmp_path: Path) -> None:
+    storage.save(artifact(), tmp_path / "a")
+    storage.save(artifact(mlp=tiny_mlp(0.2)), tmp_path / "b")
+    (tmp_path / "b" / files.NPZ_NAME).replace(tmp_path / "a" / files.NPZ_NAME)
+    with pytest.raises(ArtifactError, match="changed or mixed up"):
+        storage.load(tmp_path / "a", SCHEMA)
+
+
+@pytest.mark.parametrize("position", [200, 4000, 9000, -30])
+def test_a_flipped_byte_is_refused(tmp_path: Path, position: int) -> None:
+    storage.save(artifact(), tmp_path)
+    path = tmp_path / files.NPZ_NAME
+    body = bytearray(path.read_bytes())
+    body[position] ^= 0xFF
+    path.write_bytes(bytes(body))
+    with pytest.raises(ArtifactError):
+        storage.load(tmp_path, SCHEMA)
+
+
+def test_other_features_are_refused() -> None:
+    with pytest.raises(ArtifactError, match="train again"):
+        storage.from_bytes(storage.to_bytes(artifact()), "t" * 64)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"model\.json is missing"):
+        storage.load(tmp_path, SCHEMA)
+
+
+def test_not_finite_weights_are_refused() -> None:
+    body = storage.to_bytes(artifact(mlp=tiny_mlp(float("nan"))))
+    with pytest.raises(ArtifactError, match="finite"):
+        storage.from_bytes(body, SCHEMA)
+
+
+def test_a_wrong_shape_is_refused() -> None:
+    network = dataclasses.replace(tiny_mlp(), b2=np.zeros(31))
+    with pytest.raises(ArtifactError, match=r"shape \(31,\)"):
+        storage.from_bytes(storage.to_bytes(artifact(mlp=network)), SCHEMA)
+
+
+def test_a_score_that_is_no_number_is_refused() -> None:
+    with pytest.raises(ArtifactError, match="JSON"):
+        storage.to_bytes(artifact(scores={"mae_ms": float("inf")}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"base_ms": float("nan")}, "JSON"),
+        ({"base_ms": 0.0}, "impossible"),
+        ({"servers": "8"}, "finite numbers"),
+    ],
+)
+def test_an_impossible_law_is_refused(changes: dict[str, object], message: str) -> None:
+    broken = dataclasses.replace(law(), **changes)  # type: ignore[arg-type]
+    with pytest.raises(ArtifactError, match=message):
+        storage.from_bytes(storage.to_bytes(artifact(primary=broken)), SCHEMA)
+
+
+@pytest.mark.parametrize("body", [b"", b"not a zip", b"PK\x03\x04" + b"\x00" * 60])
+def test_what_is_no_zip_is_refused(body: bytes) -> None:
+    with pytest.raises(ArtifactError, match="not a readable zip"):
+        storage.from_bytes(body, SCHEMA)
+
+
+def test_other_members_are_refused() -> None:
+    with pytest.raises(ArtifactError, match="expected"):
+        storage.from_bytes(zipped({"model.json": b"{}", "evil.pkl": b""}), SCHEMA)
+
+
+@pytest.mark.parametrize("content", [b"[]", b"{}", b'{"format": 9}', b"{", b"\xff"])
+def test_json_that_is_no_model_is_refused(content: bytes) -> None:
+    body = zipped({"model.json": content, "model.npz": zipped({})})
+    with pytest.raises(ArtifactError):
+        storage.from_bytes(body, SCHEMA)
+
+
+def test_a_zip_that_unpacks_to_much_is_refused() -> None:
+    body = zipped({"model.json": b"{}", "model.npz": bytes(files.MAX_BYTES + 1)})
+    with pytest.raises(ArtifactError, match="at most"):
+        storage.from_bytes(body, SCHEMA)
+
+
+def test_a_header_that_announces_terabytes_is_refused() -> None:
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        buffer, {"descr": "<f8", "fortran_order": False, "shape": (2**40,)}
+    )
+    body = zipped({"model.json": b"{}", "model.npz": zipped({"w.npy": buffer.getvalue()})})
+    with pytest.raises(ArtifactError, match="announces another size"):
+        storage.from_bytes(body, SCHEMA)
+
+
+def test_pickled_objects_are_refused() -> None:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.array([{}], dtype=object), allow_pickle=True)
+    body = zipped({"model.json": b"{}", "model.npz": zipped({"w.npy": buffer.getvalue()})})
+    with pytest.raises(ArtifactError):
+        storage.from_bytes(body, SCHEMA)
+
+
+def zipped(parts: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return buffer.getvalue()
