@@ -1,0 +1,41 @@
+"""What every test shares: the report of the acceptance tests.
+
+An acceptance test states its line in the first line of its docstring and its figures with
+pytest's own `record_property(name, value)`; the report lists line, figures and verdict.
+"""
+
+from pathlib import Path
+
+import pytest
+
+ACCEPTANCE = Path(__file__).parent / "acceptance"
+VERDICTS = {"passed": "holds", "failed": "FAILS", "skipped": "NOT SHOWN"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and ACCEPTANCE in item.path.parents:
+            lines = (item.function.__doc__ or item.name).strip().splitlines()
+            item.user_properties.append(("line", lines[0]))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    rows = [row for report in _reports(terminalreporter) for row in _rows(report)]
+    if rows:
+        terminalreporter.section("acceptance")
+        for row in rows:
+            terminalreporter.write_line(row)
+
+
+def _reports(terminal: pytest.TerminalReporter) -> list[pytest.TestReport]:
+    reports = [report for verdict in VERDICTS for report in terminal.stats.get(verdict, [])]
+    errors = [report for report in terminal.stats.get("error", []) if hasattr(report, "when")]
+    return [r for r in reports + errors if "line" in dict(r.user_properties)]
+
+
+def _rows(report: pytest.TestReport) -> list[str]:
+    figures = dict(report.user_properties)
+    line = figures.pop("line")
+    head = f"{VERDICTS[report.outcome]:>9}  {line}"
+    return [head, *(f"{'':>9}    {name} = {value}" for name, value in figures.items())]
