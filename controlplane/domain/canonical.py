@@ -1,0 +1,89 @@
+"""Canonical bytes: the same meaning gives the same JSON bytes, and back to typed values.
+
+Used for snapshots, stored fleets and decisions. Keys are sorted, no white space, UTF-8, numbers
+as Python writes them shortest; not-a-number has no JSON form and becomes null.
+"""
+
+import dataclasses
+import hashlib
+import json
+import math
+import types
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from controlplane.domain.errors import Invalid
+
+T = TypeVar("T")
+
+
+def encode(value: object) -> bytes:
+    """Canonical JSON bytes of a frozen dataclass, or of tuples, mappings and plain values."""
+    return json.dumps(
+        plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    ).encode()
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def plain(value: object) -> object:
+    """The value as JSON's types; fields that are None are left out."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
+        return {name: plain(item) for name, item in fields if item is not None}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def decode(kind: type[T], data: bytes) -> T:
+    """The typed value again from `encode`'s bytes.
+
+    Raises:
+        Invalid: the bytes are not JSON, or do not have the shape of `kind`.
+    """
+    try:
+        return _typed(kind, json.loads(data))  # type: ignore[no-any-return]
+    except (ValueError, TypeError, KeyError) as error:
+        raise Invalid(
+            "stored_value_unreadable",
+            f"cannot read a {kind.__name__} from {len(data)} bytes: {error}",
+        ) from error
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        options = [option for option in get_args(kind) if option is not type(None)]
+        return None if value is None else _typed(options[0], value)
+    if origin is tuple:
+        arguments = get_args(kind)
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return tuple(_typed(arguments[0], item) for item in value)
+        return tuple(_typed(k, item) for k, item in zip(arguments, value, strict=True))
+    if origin is not None:
+        _, item_kind = get_args(kind)
+        return {key: _typed(item_kind, item) for key, item in value.items()}
+    if dataclasses.is_dataclass(kind):
+        return _dataclass(kind, value)
+    if kind is float:
+        return math.nan if value is None else float(value)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return kind(value)
+    return value
+
+
+def _dataclass(kind: Any, value: Mapping[str, Any]) -> Any:
+    hints = get_type_hints(kind)
+    known = {f.name for f in dataclasses.fields(kind)}
+    if unknown := sorted(set(value) - known):
+        raise KeyError(f"unknown fields {unknown}")
+    return kind(**{name: _typed(hints[name], item) for name, item in value.items()})

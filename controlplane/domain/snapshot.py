@@ -1,0 +1,208 @@
+"""The snapshot: the whole published configuration as sections of canonical bytes.
+
+`build` is the only way to make one, so the order of input, restarts and replicas cannot change
+the version. Data planes and agents read `Snapshot.content` or decode the bytes they were served.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from controlplane.domain import canonical
+from controlplane.domain.errors import Invalid
+from controlplane.domain.routing import Route
+from controlplane.domain.topology import (
+    Fleet,
+    GatewayGroup,
+    HealthCheck,
+    LoadBalancing,
+    RetryPolicy,
+    Service,
+    normalized,
+)
+from controlplane.domain.units import to_basis_points
+
+
+class Section(StrEnum):
+    """Parts of a snapshot that are fetched, compared and cached on their own."""
+
+    ENDPOINTS = "endpoints"
+    WEIGHTS = "weights"
+    ROUTES = "routes"
+    ADMISSION = "admission"
+    RESOLUTION = "resolution"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CenterEndpoints:
+    """Addresses of one service in one data centre; region is its locality."""
+
+    datacenter: str
+    region: str
+    addresses: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceEndpoints:
+    """How gateways reach one service.
+
+    Strategy and capacities are not here: gateways need neither, and a change of them alone must
+    not look like a change of configuration.
+    """
+
+    service: str
+    load_balancing: LoadBalancing
+    health_check: HealthCheck
+    retry: RetryPolicy
+    timeout_ms: int
+    centers: tuple[CenterEndpoints, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightSet:
+    """Integer weights of one service, version and source region; they sum to 10,000."""
+
+    service: str
+    weights: Mapping[str, int]
+    version: str = "*"
+    source_region: str = "*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointsSection:
+    """Content of the `endpoints` section."""
+
+    services: tuple[ServiceEndpoints, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightsSection:
+    """Content of the `weights` section."""
+
+    weights: tuple[WeightSet, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutesSection:
+    """Content of the `routes` section: the gateway groups and the rules that they share."""
+
+    gateways: tuple[GatewayGroup, ...] = ()
+    routes: tuple[Route, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoliciesSection:
+    """Content of the `admission` section; policies come with the admission work."""
+
+    policies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolutionSection:
+    """Content of the `resolution` section; answers come with the DNS work."""
+
+    answers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """A snapshot's sections as typed values."""
+
+    endpoints: EndpointsSection = EndpointsSection()
+    weights: WeightsSection = WeightsSection()
+    routes: RoutesSection = RoutesSection()
+    admission: PoliciesSection = PoliciesSection()
+    resolution: ResolutionSection = ResolutionSection()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What is published.
+
+    Attributes:
+        revision: from the store, monotonic; 0 while it is not stored.
+        version: hash of the sections' digests: the same content, the same version.
+        sections: canonical bytes; digests: their SHA-256.
+    """
+
+    version: str
+    content: Content
+    sections: Mapping[Section, bytes]
+    digests: Mapping[Section, str]
+    revision: int = 0
+
+
+def build(fleet: Fleet, shares: Mapping[str, Mapping[str, float]]) -> Snapshot:
+    """Make the snapshot of a fleet with the decided shares.
+
+    Args:
+        fleet: in any order.
+        shares: service -> data centre -> share (>= 0); a data centre that is left out gets 0.
+
+    Returns:
+        A snapshot with revision 0.
+
+    Raises:
+        Invalid: a service has no positive share, or none on a data centre with an endpoint.
+    """
+    facts = normalized(fleet)
+    regions = {center.name: center.region for center in facts.datacenters}
+    content = Content(
+        endpoints=EndpointsSection(
+            services=tuple(_endpoints(service, regions) for service in facts.services)
+        ),
+        weights=WeightsSection(
+            weights=tuple(_weights(service, shares[service.name]) for service in facts.services)
+        ),
+        routes=RoutesSection(gateways=facts.gateways, routes=facts.routes),
+    )
+    return assemble(content)
+
+
+def assemble(content: Content) -> Snapshot:
+    """Encode content into sections, digests and version (revision 0)."""
+    sections = {section: canonical.encode(getattr(content, section)) for section in Section}
+    digests = {section: canonical.digest(data) for section, data in sections.items()}
+    version = canonical.digest("".join(digests[section] for section in Section).encode())
+    return Snapshot(version=version, content=content, sections=sections, digests=digests)
+
+
+def encode(snapshot: Snapshot) -> bytes:
+    """The whole content as canonical bytes, for the store and for agents."""
+    return canonical.encode(snapshot.content)
+
+
+def decode(data: bytes, revision: int) -> Snapshot:
+    """The snapshot again from `encode`'s bytes; Invalid when they are not one."""
+    return replace(assemble(canonical.decode(Content, data)), revision=revision)
+
+
+def _endpoints(service: Service, regions: Mapping[str, str]) -> ServiceEndpoints:
+    centers = tuple(
+        CenterEndpoints(
+            datacenter=cluster.datacenter,
+            region=regions[cluster.datacenter],
+            addresses=tuple((e.address, e.port) for e in cluster.endpoints),
+        )
+        for cluster in service.clusters
+    )
+    return ServiceEndpoints(
+        service=service.name,
+        load_balancing=service.load_balancing,
+        health_check=service.health_check,
+        retry=service.retry,
+        timeout_ms=service.timeout_ms,
+        centers=centers,
+    )
+
+
+def _weights(service: Service, shares: Mapping[str, float]) -> WeightSet:
+    usable = {c.datacenter: shares.get(c.datacenter, 0.0) for c in service.clusters if c.endpoints}
+    if not any(share > 0 for share in usable.values()):
+        raise Invalid(
+            "no_positive_weight",
+            f"service {service.name} has no positive share on a data centre with endpoints; "
+            f"declare an endpoint or give one of {sorted(usable)} a share",
+        )
+    absent = {c.datacenter: 0 for c in service.clusters if not c.endpoints}
+    return WeightSet(service=service.name, weights={**to_basis_points(usable), **absent})

@@ -1,0 +1,119 @@
+"""What a strategy is told and what it answers.
+
+Built by the engine once per service and cycle; every strategy and every guardrail reads the same
+value, so a recorded situation replays a decision.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controlplane.domain.strategies.queue_law import CenterLaw
+from controlplane.domain.telemetry import ServiceWindow
+from controlplane.domain.topology import Cluster, Datacenter, Service
+
+FloatArray = NDArray[np.float64]
+
+# x: (n, 14) in the order of features.FEATURE_NAMES, not scaled -> (n,).
+Network = Callable[[FloatArray], FloatArray]
+
+Shares = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedModel:
+    """A trained model as the domain sees it; torch-free.
+
+    Attributes:
+        network: predicts the mean response time in ms (`paper_mlp`, `projected_mlp`).
+        residual: predicts log(response time / greybox), without unit (`hybrid`).
+        laws: one queue law per data centre, primary first; () when the fit is not to be trusted.
+        feature_low, feature_high: (14,) training range of each input.
+        ratio_low, ratio_high: the 1 % and 99 % quantile of the primary's share in training.
+        profile: mean load by part of the day, relative to the day's mean, equal parts; () is flat.
+        residual_spread: standard deviation of the relative error on held-out rows.
+    """
+
+    digest: str
+    network: Network | None = None
+    residual: Network | None = None
+    laws: tuple[CenterLaw, ...] = ()
+    feature_low: tuple[float, ...] = ()
+    feature_high: tuple[float, ...] = ()
+    ratio_low: float = 0.0
+    ratio_high: float = 1.0
+    profile: tuple[float, ...] = ()
+    residual_spread: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Center:
+    """One data centre of the service: what is declared."""
+
+    datacenter: Datacenter
+    cluster: Cluster
+
+    @property
+    def name(self) -> str:
+        """The data centre's name."""
+        return self.datacenter.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """Everything that a decision may depend on.
+
+    Attributes:
+        centers: in the fleet's order, so the primary is first.
+        applied: shares in force, in that order; they sum to 1.
+        now_s: UTC epoch seconds.
+        period_s: length of a sample's period; `cycle_s`: time between two decisions.
+    """
+
+    service: Service
+    centers: tuple[Center, ...]
+    window: ServiceWindow
+    applied: Shares
+    now_s: float
+    period_s: float = 60.0
+    cycle_s: float = 300.0
+    model: LearnedModel | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """Predicted mean response time if the primary had this share."""
+
+    ratio: float
+    response_time_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Why something was proposed, trimmed or refused: a stable code and a sentence."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A strategy's answer.
+
+    Attributes:
+        shares: in the order of `Situation.centers`, sum 1.
+        curve: objective over the candidates, () for a rule without one.
+        learned: whether a trained model decided (the support box applies).
+        urgent: the threshold rule asks to move at once (dwell is waived).
+        strategy: the rule that really answered; a learned one without a model falls back and
+            leaves a note.
+    """
+
+    strategy: str
+    shares: Shares
+    curve: tuple[CurvePoint, ...] = ()
+    learned: bool = False
+    urgent: bool = False
+    notes: tuple[Note, ...] = ()

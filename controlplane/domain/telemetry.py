@@ -1,0 +1,134 @@
+"""Measurements: samples as they come in, and the window of recent ones that decisions read.
+
+`check` judges one sample, `Window` keeps a bounded history per (service, data centre) and
+answers what the last period looked like. Missing stays missing (None), never zero. Told the
+time by its callers.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from controlplane.domain.errors import Invalid
+from controlplane.domain.topology import Fleet
+
+# What a reading may be; beyond it the sample is a finding, not a fact.
+LIMITS: Mapping[str, tuple[float, float]] = {
+    "request_rate_rps": (0.0, 1e8),
+    "response_time_ms": (0.0, 3_600_000.0),
+    "response_time_p99_ms": (0.0, 3_600_000.0),
+    "error_ratio": (0.0, 1.0),
+    "inflight": (0.0, 1e9),
+    "cpu_avg": (0.0, 1.0),
+    "cpu_max": (0.0, 1.0),
+    "memory": (0.0, 1.0),
+    "disk": (0.0, 1.0),
+    "ingress_bandwidth_bps": (0.0, 1e14),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Metrics of one data centre and service over one period that ends at `time_s`.
+
+    Attributes:
+        time_s: end of the period by the sender's clock, UTC epoch seconds.
+        received_s: when it arrived here; staleness is judged by this clock alone.
+        response_time_ms: request-weighted mean over the period.
+        cpu_avg, cpu_max, memory, disk, error_ratio: 0..1.
+        None: not reported.
+    """
+
+    datacenter: str
+    service: str
+    time_s: float
+    received_s: float
+    response_time_ms: float
+    request_rate_rps: float | None = None
+    response_time_p99_ms: float | None = None
+    error_ratio: float | None = None
+    inflight: float | None = None
+    cpu_avg: float | None = None
+    cpu_max: float | None = None
+    memory: float | None = None
+    disk: float | None = None
+    ingress_bandwidth_bps: float | None = None
+
+    @property
+    def load(self) -> float:
+        """Request rate, or ingress bandwidth in its place when no rate is reported."""
+        measure = self.request_rate_rps
+        if measure is None:
+            measure = self.ingress_bandwidth_bps
+        return math.nan if measure is None else measure
+
+
+def check(sample: Sample, fleet: Fleet) -> None:
+    """Raise Invalid, naming field, value and limit, when a sample cannot be a fact.
+
+    A known service and data centre, response time and one load measure are required; each
+    reading must be finite and within `LIMITS`.
+    """
+    fleet.service(sample.service).cluster(sample.datacenter)
+    if not math.isfinite(sample.time_s):
+        raise Invalid("sample_value_out_of_range", "time must be a finite number of seconds")
+    for name, (low, high) in LIMITS.items():
+        value: float | None = getattr(sample, name)
+        if value is not None and not low <= value <= high:
+            raise Invalid(
+                "sample_value_out_of_range",
+                f"{name} is {value}; it must be a finite number within {low:g}..{high:g}",
+                {"field": name},
+            )
+    if math.isnan(sample.load):
+        raise Invalid(
+            "sample_without_load",
+            "give request_rate_rps, or ingress_bandwidth_bps in its place",
+            {"field": "request_rate_rps"},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceWindow:
+    """Recent samples of one service, per data centre, oldest first. A frozen view."""
+
+    service: str
+    samples: Mapping[str, tuple[Sample, ...]] = field(default_factory=dict)
+
+    def latest(self, datacenter: str) -> Sample | None:
+        """The newest sample of one data centre, None when there is none."""
+        history = self.samples.get(datacenter, ())
+        return history[-1] if history else None
+
+    def recent(self, datacenter: str, since_s: float) -> tuple[Sample, ...]:
+        """Samples received at or after `since_s` (UTC epoch seconds), oldest first."""
+        return tuple(s for s in self.samples.get(datacenter, ()) if s.received_s >= since_s)
+
+    def age_s(self, datacenter: str, now_s: float) -> float:
+        """Seconds since the newest sample arrived; infinite when there is none."""
+        newest = self.latest(datacenter)
+        return math.inf if newest is None else now_s - newest.received_s
+
+    def shares(self) -> dict[str, float]:
+        """Observed share of the load per data centre, from the newest samples; {} when unknown."""
+        loads = {name: history[-1].load for name, history in self.samples.items() if history}
+        total = math.fsum(loads.values())
+        if not math.isfinite(total) or total <= 0:
+            return {}
+        return {name: load / total for name, load in sorted(loads.items())}
+
+
+def extended(window: ServiceWindow, samples: Iterable[Sample], keep_s: float) -> ServiceWindow:
+    """The window with more samples: by time, a repeated time replaced, older than `keep_s` dropped.
+
+    `keep_s` counts back from the newest sample of the same data centre by the sender's clock, so
+    one data centre's silence never drops another's history.
+    """
+    merged = {name: {s.time_s: s for s in history} for name, history in window.samples.items()}
+    for sample in samples:
+        merged.setdefault(sample.datacenter, {})[sample.time_s] = sample
+    kept = {}
+    for name, by_time in sorted(merged.items()):
+        newest = max(by_time)
+        kept[name] = tuple(by_time[t] for t in sorted(by_time) if t >= newest - keep_s)
+    return replace(window, samples=kept)

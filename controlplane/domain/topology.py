@@ -1,0 +1,186 @@
+"""The fleet: everything that an operator declares, as frozen values.
+
+Built from a fleet file or the API (adapters and api validate and report places), read by every
+layer. A fleet is a value: a change makes a new one.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from controlplane.domain.errors import NotFound
+from controlplane.domain.routing import Route
+
+
+class Role(StrEnum):
+    """What a data centre is for; also its order when traffic needs more room."""
+
+    PRIMARY = "primary"
+    SAME_CITY = "same-city"
+    DISASTER_RECOVERY = "disaster-recovery"
+    CLOUD = "cloud"
+
+
+class StrategyName(StrEnum):
+    """How a service's split is proposed (DESIGN.md section 5)."""
+
+    STATIC = "static"
+    CAPACITY = "capacity"
+    CPU_EQUALIZER = "cpu_equalizer"
+    THRESHOLD = "threshold"
+    PAPER_MLP = "paper_mlp"
+    PROJECTED_MLP = "projected_mlp"
+    GREYBOX = "greybox"
+    HYBRID = "hybrid"
+
+
+class LoadBalancing(StrEnum):
+    """How an endpoint is chosen inside the weighted localities."""
+
+    MAGLEV = "maglev"
+    ROUND_ROBIN = "round_robin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Datacenter:
+    """One site. `region` is the locality region that gateways see."""
+
+    name: str
+    role: Role
+    region: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One address that serves a service."""
+
+    address: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """The endpoints of one service in one data centre, and the pool that bears its load.
+
+    Attributes:
+        capacity_rps: requests per second that the pool bears; > 0.
+        servers: parallel workers of the pool, for the queue law; None means fitted.
+        idle_cpu: busy share at no load, 0..1; None means fitted.
+        full_cpu: busy share at capacity, 0..1; None means fitted.
+    """
+
+    datacenter: str
+    capacity_rps: float
+    endpoints: tuple[Endpoint, ...]
+    servers: int | None = None
+    idle_cpu: float | None = None
+    full_cpu: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthCheck:
+    """Active HTTP check that gateways run against each endpoint."""
+
+    path: str = "/healthz"
+    interval_ms: int = 250
+    timeout_ms: int = 200
+    healthy_threshold: int = 2
+    unhealthy_threshold: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """Retries of idempotent requests; `per_try_timeout_ms` bounds one attempt."""
+
+    attempts: int = 6
+    per_try_timeout_ms: int = 250
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """One service, split between data centres by its strategy.
+
+    Attributes:
+        static_shares: data centre -> share; the ratio of `static`, and the validated fallback of
+            every other strategy. Empty means by capacity.
+        alarm_cpu: level (0..1) over which a sample starts a cycle at once and `threshold` sheds.
+        timeout_ms: whole request, retries included.
+    """
+
+    name: str
+    clusters: tuple[Cluster, ...]
+    strategy: StrategyName = StrategyName.HYBRID
+    static_shares: tuple[tuple[str, float], ...] = ()
+    load_balancing: LoadBalancing = LoadBalancing.MAGLEV
+    health_check: HealthCheck = HealthCheck()
+    retry: RetryPolicy = RetryPolicy()
+    timeout_ms: int = 15_000
+    alarm_cpu: float = 0.80
+
+    def cluster(self, datacenter: str) -> Cluster:
+        """The service's cluster in one data centre; NotFound when it has none there."""
+        for cluster in self.clusters:
+            if cluster.datacenter == datacenter:
+                return cluster
+        raise NotFound(
+            "cluster_not_found", f"service {self.name} has no cluster in data centre {datacenter}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayGroup:
+    """Gateways of one kind that get the same view (an Envoy's node.cluster is its group)."""
+
+    name: str
+    listen_address: str = "127.0.0.1"
+    listen_port: int = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """Everything declared. Tuples are ordered by name, data centres by role, then name."""
+
+    datacenters: tuple[Datacenter, ...] = ()
+    services: tuple[Service, ...] = ()
+    gateways: tuple[GatewayGroup, ...] = ()
+    routes: tuple[Route, ...] = ()
+
+    def service(self, name: str) -> Service:
+        """The service of that name; NotFound otherwise."""
+        for service in self.services:
+            if service.name == name:
+                return service
+        raise NotFound("service_not_found", f"service {name} is not declared in the fleet")
+
+
+ROLE_ORDER = tuple(Role)
+
+
+def normalized(fleet: Fleet) -> Fleet:
+    """The same fleet in canonical order, so that the order of input never shows.
+
+    Data centres by role, then name; a service's clusters follow that order; endpoints by
+    address and port; the rest by name.
+    """
+    centers = tuple(sorted(fleet.datacenters, key=lambda d: (ROLE_ORDER.index(d.role), d.name)))
+    position = {center.name: index for index, center in enumerate(centers)}
+    return Fleet(
+        datacenters=centers,
+        services=tuple(
+            _normalized_service(service, position)
+            for service in sorted(fleet.services, key=lambda s: s.name)
+        ),
+        gateways=tuple(sorted(fleet.gateways, key=lambda g: g.name)),
+        routes=tuple(sorted(fleet.routes, key=lambda r: r.id)),
+    )
+
+
+def _normalized_service(service: Service, position: dict[str, int]) -> Service:
+    clusters = sorted(service.clusters, key=lambda c: position.get(c.datacenter, len(position)))
+    return replace(
+        service,
+        clusters=tuple(
+            replace(c, endpoints=tuple(sorted(c.endpoints, key=lambda e: (e.address, e.port))))
+            for c in clusters
+        ),
+        static_shares=tuple(sorted(service.static_shares)),
+    )

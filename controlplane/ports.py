@@ -1,0 +1,181 @@
+"""Ports: what the engine needs from the outside, as small Protocols in domain types.
+
+Adapters implement them, `wiring` joins them, one behavioural suite per port runs on every
+implementation. Every write carries the audit entry that the store appends in the same
+transaction. Stores raise `Retryable` when they are away and `Conflict` when an expected
+revision or generation is no longer the newest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from controlplane.domain.access import AuditEntry, Token
+from controlplane.domain.decisions import Decision
+from controlplane.domain.snapshot import Snapshot
+from controlplane.domain.strategies.situation import LearnedModel, Note
+from controlplane.domain.telemetry import Sample
+from controlplane.domain.topology import Fleet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFleet:
+    """The fleet with its generation (1, 2, ...), which a change must name."""
+
+    fleet: Fleet
+    generation: int
+
+
+class FleetStore(Protocol):
+    """The declared fleet."""
+
+    async def load(self) -> StoredFleet:
+        """The newest fleet; an empty one with generation 0 when none was ever declared."""
+
+    async def replace(
+        self, fleet: Fleet, expected_generation: int, audit: AuditEntry
+    ) -> StoredFleet:
+        """Store the next generation; Conflict when the newest is not `expected_generation`."""
+
+
+class SnapshotStore(Protocol):
+    """Published snapshots, append-only."""
+
+    async def latest(self) -> Snapshot | None:
+        """The newest snapshot, None before the first."""
+
+    async def append(self, snapshot: Snapshot, expected_revision: int) -> Snapshot:
+        """Store it as `expected_revision` + 1; Conflict when the newest is another."""
+
+    async def at(self, revision: int) -> Snapshot:
+        """The snapshot of a revision; NotFound."""
+
+
+class DecisionStore(Protocol):
+    """Decisions, append-only."""
+
+    async def record(self, decisions: Sequence[Decision]) -> None:
+        """Append the decisions of one cycle."""
+
+    async def recent(self, service: str | None, limit: int) -> list[Decision]:
+        """Newest first, of one service or of all."""
+
+    async def newest(self) -> dict[str, Decision]:
+        """Service -> its newest decision; read once at start."""
+
+
+class SampleStore(Protocol):
+    """Raw samples, for windows after a restart and for data sets."""
+
+    async def append(self, samples: Sequence[Sample]) -> None:
+        """Store samples; the same (service, data centre, time) replaces the earlier one."""
+
+    async def since(self, service: str, time_s: float) -> list[Sample]:
+        """Samples of one service with sender's time >= `time_s`, by time, then data centre."""
+
+
+class TokenStore(Protocol):
+    """Tokens by the digest of their secret."""
+
+    async def by_digest(self, digest: str) -> Token | None:
+        """The token, also an expired or revoked one."""
+
+    async def all(self) -> list[Token]:
+        """Every token, by creation."""
+
+    async def add(self, token: Token, audit: AuditEntry) -> None:
+        """Store a new token; Conflict when the id exists."""
+
+    async def revoke(self, token_id: str, time_s: float, audit: AuditEntry) -> None:
+        """End a token now; NotFound."""
+
+
+class AuditLog(Protocol):
+    """The append-only record of writes."""
+
+    async def append(self, entry: AuditEntry) -> None:
+        """Append one entry that belongs to no other store's write."""
+
+    async def recent(self, limit: int) -> list[AuditEntry]:
+        """Newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredModel:
+    """A registered model: its description (canonical JSON text) and which alias points to it."""
+
+    digest: str
+    service: str
+    created_s: float
+    description: str
+    aliases: tuple[str, ...] = ()
+
+
+class ModelRegistry(Protocol):
+    """Trained models, content-addressed, with aliases per service."""
+
+    async def add(self, data: bytes, created_s: float, audit: AuditEntry) -> StoredModel:
+        """Check and store an uploaded artifact; Invalid when it is damaged or of another schema."""
+
+    async def all(self, service: str | None) -> list[StoredModel]:
+        """Newest first."""
+
+    async def point(self, service: str, alias: str, digest: str, audit: AuditEntry) -> None:
+        """Let an alias (`champion`) of a service point to a model; NotFound."""
+
+    async def load(self, service: str, alias: str) -> LearnedModel | None:
+        """The model behind an alias, ready to predict; None when there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """A snapshot rendered for one kind of data plane.
+
+    Attributes:
+        revision, version: of the snapshot.
+        parts: named bytes, for people and golden files.
+        notes: what this plane cannot express.
+    """
+
+    revision: int
+    version: str
+    parts: tuple[tuple[str, bytes], ...]
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaneNode:
+    """One consumer and what it runs.
+
+    Attributes:
+        acked: version of each resource type that it acknowledged.
+        refused: resource type -> its words, while a refusal stands.
+    """
+
+    name: str
+    group: str
+    connected: bool
+    revision: int
+    acked: tuple[tuple[str, str], ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
+    seen_s: float = 0.0
+    acks: int = 0
+    nacks: int = 0
+
+
+class DataPlane(Protocol):
+    """One kind of data plane."""
+
+    @property
+    def name(self) -> str:
+        """Short name in status, metrics and logs."""
+
+    def render(self, snapshot: Snapshot) -> Artifact:
+        """Pure translation; notes name what it cannot express."""
+
+    async def apply(self, artifact: Artifact) -> None:
+        """Put it in force; raises only `Retryable` or `Rejected`. An older revision than the
+        one in force is `Rejected` here (fencing)."""
+
+    async def observe(self) -> list[PlaneNode]:
+        """Who runs what, by name."""
