@@ -1,0 +1,240 @@
+"""The store ports in memory, for tests of the engine, the API and the gateway side.
+
+They pass the same behavioural suites as the SQL stores (tests/ports). `Outage` makes them fail
+the way a database does that is away. Never used outside tests.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from controlplane.domain.access import AuditEntry, Token
+from controlplane.domain.decisions import Decision
+from controlplane.domain.errors import Conflict, NotFound, Retryable
+from controlplane.domain.snapshot import Snapshot
+from controlplane.domain.strategies.situation import LearnedModel
+from controlplane.domain.telemetry import Sample
+from controlplane.domain.topology import Fleet
+from controlplane.ports import StoredFleet, StoredModel
+
+
+@dataclass(slots=True)
+class Outage:
+    """A switch shared by several stores: while `away`, every call raises Retryable."""
+
+    away: bool = False
+
+    def check(self) -> None:
+        if self.away:
+            raise Retryable(
+                "store_unavailable", "the database does not answer (test)", {"reason": "away"}
+            )
+
+
+@dataclass(slots=True)
+class MemoryAuditLog:
+    entries: list[AuditEntry] = field(default_factory=list)
+    outage: Outage = field(default_factory=Outage)
+
+    async def append(self, entry: AuditEntry) -> None:
+        self.outage.check()
+        self.entries.append(entry)
+
+    async def recent(self, limit: int) -> list[AuditEntry]:
+        self.outage.check()
+        return self.entries[::-1][:limit]
+
+
+@dataclass(slots=True)
+class MemoryFleetStore:
+    audit: MemoryAuditLog = field(default_factory=MemoryAuditLog)
+    outage: Outage = field(default_factory=Outage)
+    newest: StoredFleet = field(default_factory=lambda: StoredFleet(fleet=Fleet(), generation=0))
+
+    async def load(self) -> StoredFleet:
+        self.outage.check()
+        return self.newest
+
+    async def replace(
+        self, fleet: Fleet, expected_generation: int, audit: AuditEntry
+    ) -> StoredFleet:
+        self.outage.check()
+        if self.newest.generation != expected_generation:
+            raise Conflict(
+                "generation_conflict",
+                f"the newest fleet has generation {self.newest.generation}, the change names "
+                f"{expected_generation}",
+            )
+        self.newest = StoredFleet(fleet=fleet, generation=expected_generation + 1)
+        self.audit.entries.append(audit)
+        return self.newest
+
+
+@dataclass(slots=True)
+class MemorySnapshotStore:
+    snapshots: list[Snapshot] = field(default_factory=list)
+    outage: Outage = field(default_factory=Outage)
+
+    async def latest(self) -> Snapshot | None:
+        self.outage.check()
+        return self.snapshots[-1] if self.snapshots else None
+
+    async def append(self, snapshot: Snapshot, expected_revision: int) -> Snapshot:
+        self.outage.check()
+        if len(self.snapshots) != expected_revision:
+            raise Conflict(
+                "revision_conflict",
+                f"the newest snapshot has revision {len(self.snapshots)}, expected was "
+                f"{expected_revision}",
+            )
+        stored = replace(snapshot, revision=expected_revision + 1)
+        self.snapshots.append(stored)
+        return stored
+
+    async def at(self, revision: int) -> Snapshot:
+        self.outage.check()
+        if not 0 < revision <= len(self.snapshots):
+            raise NotFound("snapshot_not_found", f"there is no snapshot with revision {revision}")
+        return self.snapshots[revision - 1]
+
+
+@dataclass(slots=True)
+class MemoryDecisionStore:
+    decisions: dict[str, Decision] = field(default_factory=dict)
+    outage: Outage = field(default_factory=Outage)
+
+    async def record(self, decisions: Sequence[Decision]) -> None:
+        self.outage.check()
+        for decision in decisions:
+            self.decisions.setdefault(decision.id, decision)
+
+    async def by_id(self, decision_id: str) -> Decision:
+        self.outage.check()
+        if decision_id not in self.decisions:
+            raise NotFound("decision_not_found", f"there is no decision {decision_id}")
+        return self.decisions[decision_id]
+
+    async def recent(self, service: str | None, limit: int) -> list[Decision]:
+        self.outage.check()
+        wanted = [d for d in self.decisions.values() if service in (None, d.service)]
+        return sorted(wanted, key=lambda d: (-d.time_s, d.id))[:limit]
+
+    async def newest(self) -> dict[str, Decision]:
+        self.outage.check()
+        ordered = sorted(self.decisions.values(), key=lambda d: d.time_s)
+        return {decision.service: decision for decision in ordered}
+
+
+@dataclass(slots=True)
+class MemorySampleStore:
+    samples: dict[tuple[str, float, str], Sample] = field(default_factory=dict)
+    outage: Outage = field(default_factory=Outage)
+
+    async def append(self, samples: Sequence[Sample]) -> None:
+        self.outage.check()
+        self.samples.update({(s.service, s.time_s, s.datacenter): s for s in samples})
+
+    async def since(self, service: str, time_s: float) -> list[Sample]:
+        self.outage.check()
+        keys = sorted(k for k in self.samples if k[0] == service and k[1] >= time_s)
+        return [self.samples[key] for key in keys]
+
+    async def prune(self, before_s: float) -> int:
+        self.outage.check()
+        old = [key for key in self.samples if key[1] < before_s]
+        for key in old:
+            del self.samples[key]
+        return len(old)
+
+
+@dataclass(slots=True)
+class MemoryTokenStore:
+    audit: MemoryAuditLog = field(default_factory=MemoryAuditLog)
+    outage: Outage = field(default_factory=Outage)
+    tokens: dict[str, Token] = field(default_factory=dict)
+
+    async def by_digest(self, digest: str) -> Token | None:
+        self.outage.check()
+        return next((t for t in self.tokens.values() if t.digest == digest), None)
+
+    async def all(self) -> list[Token]:
+        self.outage.check()
+        return sorted(self.tokens.values(), key=lambda t: (t.created_s, t.id))
+
+    async def add(self, token: Token, audit: AuditEntry) -> None:
+        self.outage.check()
+        if token.id in self.tokens or await self.by_digest(token.digest) is not None:
+            raise Conflict("token_exists", f"a token with id {token.id} exists")
+        self.tokens[token.id] = token
+        self.audit.entries.append(audit)
+
+    async def revoke(self, token_id: str, time_s: float, audit: AuditEntry) -> None:
+        self.outage.check()
+        token = self.tokens.get(token_id)
+        if token is None:
+            raise NotFound("token_not_found", f"there is no token with id {token_id}")
+        if token.revoked_s is None:
+            self.tokens[token_id] = replace(token, revoked_s=time_s)
+        self.audit.entries.append(audit)
+
+
+# Reads an uploaded artifact: (stored without alias, ready to predict); Invalid when damaged.
+ReadArtifact = Callable[[bytes, float], tuple[StoredModel, LearnedModel]]
+
+
+def read_label(data: bytes, created_s: float) -> tuple[StoredModel, LearnedModel]:
+    """The artifact of tests without numbers: `service:digest` as bytes, no network behind it."""
+    service, _, digest = data.decode().partition(":")
+    stored = StoredModel(digest=digest, service=service, created_s=created_s, description="{}")
+    return stored, LearnedModel(digest=digest)
+
+
+@dataclass(slots=True)
+class MemoryModelRegistry:
+    audit: MemoryAuditLog = field(default_factory=MemoryAuditLog)
+    outage: Outage = field(default_factory=Outage)
+    read: ReadArtifact = read_label
+    stored: dict[str, StoredModel] = field(default_factory=dict)
+    learned: dict[str, LearnedModel] = field(default_factory=dict)
+    aliases: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def put(self, service: str, alias: str, model: LearnedModel) -> None:
+        """Place a ready model behind an alias, without upload and audit."""
+        self.stored[model.digest] = StoredModel(
+            digest=model.digest, service=service, created_s=0.0, description="{}"
+        )
+        self.learned[model.digest] = model
+        self.aliases[(service, alias)] = model.digest
+
+    async def add(self, data: bytes, created_s: float, audit: AuditEntry) -> StoredModel:
+        self.outage.check()
+        stored, learned = self.read(data, created_s)
+        self.stored.setdefault(stored.digest, stored)
+        self.learned.setdefault(stored.digest, learned)
+        self.audit.entries.append(audit)
+        return self._with_aliases(self.stored[stored.digest])
+
+    async def all(self, service: str | None) -> list[StoredModel]:
+        self.outage.check()
+        wanted = [m for m in self.stored.values() if service in (None, m.service)]
+        ordered = sorted(wanted, key=lambda m: (-m.created_s, m.digest))
+        return [self._with_aliases(model) for model in ordered]
+
+    async def point(self, service: str, alias: str, digest: str, audit: AuditEntry) -> None:
+        self.outage.check()
+        if digest not in self.stored or self.stored[digest].service != service:
+            raise NotFound("model_not_found", f"service {service} has no model {digest[:12]}")
+        self.aliases[(service, alias)] = digest
+        self.audit.entries.append(audit)
+
+    async def load(self, service: str, alias: str) -> LearnedModel | None:
+        self.outage.check()
+        digest = self.aliases.get((service, alias))
+        return None if digest is None else self.learned[digest]
+
+    def _with_aliases(self, model: StoredModel) -> StoredModel:
+        names = sorted(
+            alias
+            for (service, alias), digest in self.aliases.items()
+            if service == model.service and digest == model.digest
+        )
+        return replace(model, aliases=tuple(names))
