@@ -1,0 +1,140 @@
+"""One cycle, without waiting or storing: facts in, decisions and the wanted snapshot out.
+
+Pure functions over frozen values, called by `loop` (in a thread when there are many services)
+and by a replay. What is decided here depends on its arguments alone.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from controlplane.domain import snapshot as snapshots
+from controlplane.domain.decisions import Decision, Trigger
+from controlplane.domain.guardrails.envelope import judge
+from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.guardrails.state import GuardState
+from controlplane.domain.snapshot import Snapshot
+from controlplane.domain.strategies.registry import propose
+from controlplane.domain.strategies.situation import Center, LearnedModel, Shares, Situation
+from controlplane.domain.telemetry import ServiceWindow
+from controlplane.domain.topology import Fleet, Service
+from controlplane.domain.units import BASIS_POINTS
+from controlplane.engine.cadence import Cadence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Everything that one cycle reads.
+
+    Attributes:
+        shares: service -> data centre -> share in force, from the published snapshot, so that a
+            crash between publishing and recording loses nothing.
+        states: service -> what the guards remember.
+    """
+
+    fleet: Fleet
+    windows: Mapping[str, ServiceWindow]
+    models: Mapping[str, LearnedModel]
+    shares: Mapping[str, Mapping[str, float]]
+    states: Mapping[str, GuardState]
+    cadence: Cadence
+    limits: EnvelopeLimits
+    now_s: float
+
+
+def decide(facts: Facts, service: Service, trigger: Trigger) -> Decision:
+    """Propose, judge, and record one service's split."""
+    situation = situate(facts, service)
+    state = facts.states.get(service.name, GuardState())
+    proposal = propose(situation)
+    verdict = judge(proposal, situation, state, facts.limits)
+    newest = (situation.window.latest(center.name) for center in situation.centers)
+    return Decision(
+        id=f"{service.name}@{round(facts.now_s * 1000)}",
+        time_s=facts.now_s,
+        service=service.name,
+        trigger=trigger,
+        strategy=proposal.strategy,
+        centers=tuple(center.name for center in situation.centers),
+        applied=situation.applied,
+        proposed=proposal.shares,
+        decided=verdict.shares,
+        outcome=verdict.outcome,
+        curve=proposal.curve,
+        notes=(*proposal.notes, *verdict.notes),
+        samples=tuple(sample for sample in newest if sample is not None),
+        state=verdict.state,
+        model=situation.model.digest if situation.model is not None else "",
+    )
+
+
+def situate(facts: Facts, service: Service) -> Situation:
+    """The situation of one service: what its strategy and its guards will read."""
+    centers = {center.name: center for center in facts.fleet.datacenters}
+    return Situation(
+        service=service,
+        centers=tuple(
+            Center(datacenter=centers[cluster.datacenter], cluster=cluster)
+            for cluster in service.clusters
+        ),
+        window=facts.windows.get(service.name, ServiceWindow(service=service.name)),
+        applied=applied_shares(service, facts.shares.get(service.name, {})),
+        now_s=facts.now_s,
+        period_s=facts.cadence.period_s,
+        cycle_s=facts.cadence.cycle_s,
+        model=facts.models.get(service.name),
+    )
+
+
+def applied_shares(service: Service, in_force: Mapping[str, float]) -> Shares:
+    """Shares in the order of the service's clusters; they sum to 1 (all 0 without endpoints).
+
+    Those in force, as far as their data centres are still declared; else the declared static
+    shares; else by capacity. A data centre without an endpoint gets nothing.
+    """
+    by_capacity = {cluster.datacenter: cluster.capacity_rps for cluster in service.clusters}
+    usable = {cluster.datacenter for cluster in service.clusters if cluster.endpoints}
+    for source in (in_force, dict(service.static_shares), by_capacity):
+        shares = [
+            source.get(cluster.datacenter, 0.0) if cluster.datacenter in usable else 0.0
+            for cluster in service.clusters
+        ]
+        if (total := sum(shares)) > 0:
+            return tuple(share / total for share in shares)
+    return tuple(0.0 for _ in service.clusters)
+
+
+def published_shares(snapshot: Snapshot | None) -> dict[str, dict[str, float]]:
+    """Service -> data centre -> share, as published; {} before the first snapshot."""
+    if snapshot is None:
+        return {}
+    return {
+        weight_set.service: {
+            center: weight / BASIS_POINTS for center, weight in weight_set.weights.items()
+        }
+        for weight_set in snapshot.content.weights.weights
+    }
+
+
+def wanted_snapshot(facts: Facts, made: Iterable[Decision]) -> Snapshot:
+    """The whole desired state: the fleet, with new decisions over the shares in force."""
+    decided = {
+        decision.service: dict(zip(decision.centers, decision.decided, strict=True))
+        for decision in made
+    }
+    in_force = {**facts.shares, **decided}
+    shares = {
+        service.name: dict(
+            zip(
+                (cluster.datacenter for cluster in service.clusters),
+                applied_shares(service, in_force.get(service.name, {})),
+                strict=True,
+            )
+        )
+        for service in facts.fleet.services
+    }
+    return snapshots.build(facts.fleet, shares)
+
+
+def stamped(decisions: Iterable[Decision], revision: int) -> tuple[Decision, ...]:
+    """The decisions with the revision that carries them."""
+    return tuple(replace(decision, revision=revision) for decision in decisions)

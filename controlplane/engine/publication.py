@@ -1,0 +1,53 @@
+"""What is published now, and everyone who waits for the next.
+
+Holds the newest snapshot in memory, so reads, long polls and streams need no database. A slow
+consumer gets the newest snapshot when it comes back, never a queue. Exactly one task (the loop)
+publishes; revisions never go back.
+"""
+
+import asyncio
+from contextlib import suppress
+
+from controlplane.domain.snapshot import Section, Snapshot
+
+
+class Publication:
+    """The newest snapshot and its waiters."""
+
+    def __init__(self) -> None:
+        self._current: Snapshot | None = None
+        self._changed = asyncio.Event()
+
+    @property
+    def current(self) -> Snapshot | None:
+        """The newest snapshot, None before the first."""
+        return self._current
+
+    def publish(self, snapshot: Snapshot) -> None:
+        """Make it the newest and wake every waiter; an older or equal revision is ignored."""
+        if self._current is not None and snapshot.revision <= self._current.revision:
+            return
+        self._current = snapshot
+        # A fresh event per publication: whoever waits holds the old one and is woken once.
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def changed_since(self, revision: int, timeout_s: float) -> Snapshot | None:
+        """The newest snapshot with a greater revision, as soon as there is one; None in time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while (snapshot := self._current) is None or snapshot.revision <= revision:
+                    await self._changed.wait()
+                return snapshot
+        return None
+
+    async def section_changed(
+        self, section: Section, digest: str, timeout_s: float
+    ) -> Snapshot | None:
+        """The newest snapshot whose section has another digest; None when none came in time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while (snapshot := self._current) is None or snapshot.digests[section] == digest:
+                    await self._changed.wait()
+                return snapshot
+        return None
