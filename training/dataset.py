@@ -1,0 +1,198 @@
+"""A data set: one row per period, its CSV form, and the 14 inputs and the label made from it.
+
+The same format comes from GET /v1/services/{service}/dataset and from `signalbox simulate`. A
+row is (metrics at t, ratio applied over the next period) -> request-weighted mean response time
+of that next period, so that training sees what serving will see. An empty cell is missing.
+"""
+
+import csv
+import hashlib
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controlplane.domain.errors import Invalid
+from controlplane.domain.features import CenterColumns, design_matrix
+
+FloatArray = NDArray[np.float64]
+
+CENTERS = ("primary", "secondary")
+METRICS = (
+    "request_rate_rps",
+    "response_time_ms",
+    "cpu_avg",
+    "cpu_max",
+    "ingress_bandwidth_bps",
+    "memory",
+    "disk",
+    "traffic_share",
+)
+COLUMNS = (
+    "time_s",
+    *(f"{center}_{metric}" for center in CENTERS for metric in METRICS),
+    "ratio",
+    "response_time_ms",
+)
+_SHARES = ("cpu_avg", "cpu_max", "memory", "disk", "traffic_share")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CenterSeries:
+    """Metrics of one centre, each (n,) float64; NaN is missing, no unit in the name is 0..1."""
+
+    request_rate_rps: FloatArray
+    response_time_ms: FloatArray
+    cpu_avg: FloatArray
+    cpu_max: FloatArray
+    ingress_bandwidth_bps: FloatArray
+    memory: FloatArray
+    disk: FloatArray
+    traffic_share: FloatArray
+
+    @property
+    def features(self) -> CenterColumns:
+        """The metrics that are inputs of the network."""
+        return CenterColumns(
+            cpu_avg=self.cpu_avg,
+            cpu_max=self.cpu_max,
+            ingress_bandwidth_bps=self.ingress_bandwidth_bps,
+            memory=self.memory,
+            disk=self.disk,
+            traffic_share=self.traffic_share,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Dataset:
+    """Rows in order of time.
+
+    Attributes:
+        time_s: (n,) UTC epoch seconds at the end of the period that the metrics describe.
+        ratio: (n,) the primary's share over the next period, 0..1.
+        response_time_ms: (n,) the label, > 0.
+    """
+
+    time_s: FloatArray
+    primary: CenterSeries
+    secondary: CenterSeries
+    ratio: FloatArray
+    response_time_ms: FloatArray
+
+    def __len__(self) -> int:
+        """Rows."""
+        return int(self.time_s.size)
+
+    def inputs(self) -> FloatArray:
+        """The inputs of the network: (n, 14) float64, not scaled, NaN is missing."""
+        return design_matrix(self.primary.features, self.secondary.features, self.ratio)
+
+    def digest(self) -> str:
+        """sha256 over the column names and the numbers; the same rows give the same digest."""
+        digest = hashlib.sha256(",".join(COLUMNS).encode())
+        digest.update(np.ascontiguousarray(_table(self)).tobytes())
+        return digest.hexdigest()
+
+
+def write_csv(dataset: Dataset, path: Path) -> None:
+    """Write the rows; numbers keep nine digits, a missing one is an empty cell."""
+    columns = [_cells(column) for column in _table(dataset).T]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(zip(*columns, strict=True))
+
+
+def read_csv(path: Path) -> Dataset:
+    """Read a data set; rows without ratio or label are left out, the rest is ordered by time.
+
+    Raises:
+        Invalid: not a file, a column is missing or unknown, a cell is no number or impossible.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Invalid("dataset_unreadable", f"{path}: {error}") from error
+    return parse_csv(text, str(path))
+
+
+def parse_csv(text: str, source: str) -> Dataset:
+    """Read a data set from text; `source` names it in errors, else as `read_csv`."""
+    rows = list(csv.reader(io.StringIO(text)))
+    header = tuple(rows[0]) if rows else ()
+    if set(header) != set(COLUMNS) or len(header) != len(COLUMNS):
+        missing, unknown = sorted(set(COLUMNS) - set(header)), sorted(set(header) - set(COLUMNS))
+        raise Invalid(
+            "dataset_columns",
+            f"{source}: missing columns {missing}, unknown columns {unknown}; "
+            "`python -m training simulate` and the dataset export of the API write the right ones",
+        )
+    table = np.array([_numbers(row, at, source) for at, row in enumerate(rows[1:], 2) if row])
+    table = table.reshape(-1, len(COLUMNS))[:, [header.index(name) for name in COLUMNS]]
+    complete = np.isfinite(table[:, [0, -2, -1]]).all(axis=1)
+    table = table[complete]
+    dataset = _from_table(table[np.argsort(table[:, 0], kind="stable")])
+    _check(dataset, source)
+    return dataset
+
+
+def _numbers(row: list[str], line: int, source: str) -> list[float]:
+    if len(row) != len(COLUMNS):
+        raise Invalid(
+            "dataset_row", f"{source} line {line}: {len(row)} cells, expected {len(COLUMNS)}"
+        )
+    try:
+        return [float(cell) if cell else np.nan for cell in row]
+    except ValueError as error:
+        raise Invalid("dataset_cell", f"{source} line {line}: {error}") from error
+
+
+def _check(dataset: Dataset, source: str) -> None:
+    shares = [("ratio", dataset.ratio)]
+    amounts = [("response_time_ms", dataset.response_time_ms)]
+    for center in CENTERS:
+        series: CenterSeries = getattr(dataset, center)
+        for metric in METRICS:
+            column = (f"{center}_{metric}", getattr(series, metric))
+            (shares if metric in _SHARES else amounts).append(column)
+    for name, values in shares:
+        if ((values < 0) | (values > 1)).any():
+            raise Invalid("dataset_range", f"{source}: {name} must be 0..1 (shares, not percent)")
+    for name, values in amounts:
+        if ((values < 0) | np.isinf(values)).any():
+            raise Invalid("dataset_range", f"{source}: {name} must be finite and not negative")
+    if (dataset.response_time_ms <= 0).any():
+        raise Invalid("dataset_range", f"{source}: response_time_ms must be above 0")
+
+
+def _table(dataset: Dataset) -> FloatArray:
+    metrics = [
+        getattr(series, metric)
+        for series in (dataset.primary, dataset.secondary)
+        for metric in METRICS
+    ]
+    return np.column_stack([dataset.time_s, *metrics, dataset.ratio, dataset.response_time_ms])
+
+
+def _from_table(table: FloatArray) -> Dataset:
+    columns = dict(zip(COLUMNS, table.T.copy(), strict=True))
+    series = {
+        center: CenterSeries(**{metric: columns[f"{center}_{metric}"] for metric in METRICS})
+        for center in CENTERS
+    }
+    return Dataset(
+        time_s=columns["time_s"],
+        primary=series["primary"],
+        secondary=series["secondary"],
+        ratio=columns["ratio"],
+        response_time_ms=columns["response_time_ms"],
+    )
+
+
+def _cells(column: FloatArray) -> list[str]:
+    # Epoch seconds need ten digits before the point.
+    digits = 13 if column.size and np.nanmax(np.abs(column), initial=0) > 1e9 else 9
+    return ["" if value != value else f"{value:.{digits}g}" for value in column.tolist()]
