@@ -1,0 +1,73 @@
+from dataclasses import replace
+
+import pytest
+
+from controlplane.domain.errors import Conflict, Refused
+from controlplane.engine.fleets import ChangeKind, Fleets
+from controlplane.engine.pokes import Pokes
+from controlplane.engine.stages import Instruments
+from tests.builders import OPERATOR, fleet, service
+from tests.fakes import MemoryFleetStore
+
+
+def _fleets() -> tuple[Fleets, MemoryFleetStore]:
+    store = MemoryFleetStore()
+    return Fleets(store, Pokes(), Instruments(now=lambda: 5.0)), store
+
+
+async def test_a_change_is_planned_stored_and_audited() -> None:
+    fleets, store = _fleets()
+    wanted = fleet(service("tickets"), service("orders"))
+    assert {line.kind for line in fleets.plan(wanted).lines} == {ChangeKind.ADD}
+    assert fleets.current.generation == 0
+    change = await fleets.apply(wanted, OPERATOR, "first")
+    assert change.generation == fleets.current.generation == 1
+    entry = store.audit.entries[-1]
+    assert (entry.author, entry.action, entry.reason) == ("operator", "fleet.apply", "first")
+    assert "add service/orders" in entry.after
+
+
+async def test_the_same_fleet_in_another_order_changes_nothing() -> None:
+    fleets, store = _fleets()
+    wanted = fleet(service("tickets"), service("orders"))
+    await fleets.apply(wanted, OPERATOR)
+    shuffled = replace(wanted, services=wanted.services[::-1], datacenters=wanted.datacenters[::-1])
+    change = await fleets.apply(shuffled, OPERATOR)
+    assert (change.lines, change.generation) == ((), 1)
+    assert len(store.audit.entries) == 1
+
+
+async def test_a_stale_generation_is_a_conflict_that_names_the_newest() -> None:
+    fleets, _ = _fleets()
+    await fleets.apply(fleet(), OPERATOR)
+    with pytest.raises(Conflict, match="generation 1, not 0"):
+        await fleets.apply(fleet(service("other")), OPERATOR, expected_generation=0)
+
+
+async def test_removing_much_is_refused_unless_forced_and_the_force_is_audited() -> None:
+    fleets, store = _fleets()
+    services = [service(f"s{index}") for index in range(10)]
+    await fleets.apply(fleet(*services), OPERATOR)
+    await fleets.apply(fleet(*services[:8]), OPERATOR)
+    with pytest.raises(Refused, match="removes 4 of 8 services") as refusal:
+        await fleets.apply(fleet(*services[:4]), OPERATOR)
+    assert refusal.value.details["force"] == "force=true"
+    assert len(fleets.current.fleet.services) == 8
+    await fleets.apply(fleet(*services[:4]), OPERATOR, "closing down", force=True)
+    assert store.audit.entries[-1].action == "fleet.force_apply"
+
+
+async def test_losing_most_endpoints_of_a_service_is_refused() -> None:
+    fleets, _ = _fleets()
+    await fleets.apply(fleet(), OPERATOR)
+    thinned = tuple(replace(each, endpoints=each.endpoints[:1]) for each in service().clusters)
+    with pytest.raises(Refused, match="11 of 13 endpoints"):
+        await fleets.apply(fleet(replace(service(), clusters=thinned)), OPERATOR)
+
+
+async def test_a_restart_reads_the_stored_fleet() -> None:
+    fleets, store = _fleets()
+    await fleets.apply(fleet(), OPERATOR)
+    again = Fleets(store, Pokes(), Instruments())
+    await again.restore()
+    assert again.current == fleets.current

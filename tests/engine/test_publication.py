@@ -1,0 +1,49 @@
+import asyncio
+from dataclasses import replace
+
+from controlplane.domain.snapshot import Section, Snapshot, build
+from controlplane.engine.publication import Publication
+from tests.builders import fleet
+
+
+def _snapshot(revision: int, primary: float = 0.6) -> Snapshot:
+    shares = {"tickets": {"beijing-1": primary, "beijing-2": 1 - primary}}
+    return replace(build(fleet(), shares), revision=revision)
+
+
+async def test_waiters_get_the_newest_and_older_revisions_are_ignored() -> None:
+    publication = Publication()
+    waiters = [asyncio.create_task(publication.changed_since(1, 5.0)) for _ in range(100)]
+    await asyncio.sleep(0)
+    publication.publish(_snapshot(1))
+    publication.publish(_snapshot(3))
+    publication.publish(_snapshot(2))
+    assert {snapshot.revision for snapshot in await asyncio.gather(*waiters) if snapshot} == {3}
+    assert publication.current is not None
+    assert publication.current.revision == 3
+
+
+async def test_a_wait_ends_with_none_when_nothing_comes() -> None:
+    publication = Publication()
+    assert await publication.changed_since(0, 0.01) is None
+    publication.publish(_snapshot(1))
+    assert await publication.changed_since(1, 0.01) is None
+    assert await publication.changed_since(0, 0.01) is publication.current
+
+
+async def test_a_section_waits_for_its_own_change() -> None:
+    publication = Publication()
+    first = _snapshot(1)
+    publication.publish(first)
+    weights = asyncio.create_task(
+        publication.section_changed(Section.WEIGHTS, first.digests[Section.WEIGHTS], 5.0)
+    )
+    routes = asyncio.create_task(
+        publication.section_changed(Section.ROUTES, first.digests[Section.ROUTES], 0.05)
+    )
+    await asyncio.sleep(0)
+    publication.publish(_snapshot(2, primary=0.7))
+    changed = await weights
+    assert changed is not None
+    assert changed.revision == 2
+    assert await routes is None
