@@ -1,0 +1,200 @@
+"""The HTTP client of the command line: adds the token, turns problems into errors.
+
+Opened by `connection.connect`, used by every command that talks to the API. Must never retry
+and never print the token.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from controlplane.cli.connection import Target
+from controlplane.domain.errors import (
+    Conflict,
+    ControlPlaneError,
+    Invalid,
+    NotFound,
+    Refused,
+    Rejected,
+    Retryable,
+)
+
+# Long enough for an upload and for a data set of a month; connecting is quick or hopeless.
+TIMEOUT = httpx.Timeout(60.0, connect=5.0)
+# Members of an RFC 9457 problem that are not details.
+PROBLEM_MEMBERS = frozenset({"type", "title", "status", "detail", "instance", "code", "details"})
+
+KINDS: Mapping[int, type[ControlPlaneError]] = {
+    400: Invalid,
+    401: Refused,
+    403: Refused,
+    404: NotFound,
+    405: Invalid,
+    409: Conflict,
+    412: Conflict,
+    413: Invalid,
+    415: Invalid,
+    422: Invalid,
+    423: Refused,
+    428: Invalid,
+    429: Retryable,
+    502: Rejected,
+    503: Retryable,
+    504: Retryable,
+}
+
+Params = Mapping[str, str | int | float | bool | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """What a request carries: bytes with their media type."""
+
+    content: bytes
+    media_type: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One server-sent event."""
+
+    id: str
+    name: str
+    data: str
+
+
+def json_body(value: object) -> Body:
+    """A request body of JSON."""
+    return Body(content=json.dumps(value).encode())
+
+
+class Client:
+    """One connection to the API of a running `signalbox serve`."""
+
+    def __init__(self, target: Target, transport: httpx.BaseTransport | None = None) -> None:
+        headers = {"Accept": "application/json", "User-Agent": "signalbox-cli"}
+        if target.token:
+            headers["Authorization"] = f"Bearer {target.token}"
+        self._url = target.url
+        self._http = httpx.Client(
+            base_url=target.url, headers=headers, timeout=TIMEOUT, transport=transport
+        )
+
+    def get(self, path: str, params: Params | None = None) -> Any:
+        """GET a JSON document; raises the error that the problem stands for."""
+        return self._exchange("GET", path, params=params).json()
+
+    def send(
+        self, method: str, path: str, body: Body | None = None, params: Params | None = None
+    ) -> Any:
+        """Send a body and return the JSON answer, None when there is none."""
+        answer = self._exchange(method, path, body=body, params=params)
+        return answer.json() if answer.content else None
+
+    def text(self, path: str, accept: str) -> str:
+        """GET a document of another media type."""
+        return self._exchange("GET", path, accept=accept).text
+
+    def download(self, path: str, accept: str) -> Iterator[bytes]:
+        """GET a large document piece by piece."""
+        request = self._http.build_request("GET", path, headers={"Accept": accept})
+        answer = self._send(request, stream=True)
+        try:
+            yield from answer.iter_bytes()
+        finally:
+            answer.close()
+
+    def events(self, path: str) -> Iterator[Event]:
+        """Follow an event stream until it ends; comments (heartbeats) are skipped."""
+        request = self._http.build_request(
+            "GET",
+            path,
+            headers={"Accept": "text/event-stream"},
+            timeout=httpx.Timeout(None, connect=5.0),
+        )
+        answer = self._send(request, stream=True)
+        try:
+            yield from _parse_events(answer.iter_lines())
+        finally:
+            answer.close()
+
+    def close(self) -> None:
+        """End the connection."""
+        self._http.close()
+
+    def _exchange(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Body | None = None,
+        params: Params | None = None,
+        accept: str = "application/json",
+    ) -> httpx.Response:
+        headers = {"Accept": accept}
+        if body is not None:
+            headers["Content-Type"] = body.media_type
+        given = {name: value for name, value in (params or {}).items() if value is not None}
+        request = self._http.build_request(
+            method,
+            path,
+            params=given or None,
+            content=None if body is None else body.content,
+            headers=headers,
+        )
+        return self._send(request, stream=False)
+
+    def _send(self, request: httpx.Request, *, stream: bool) -> httpx.Response:
+        try:
+            answer = self._http.send(request, stream=stream)
+            if answer.is_error:
+                answer.read()
+        except httpx.TransportError as error:
+            raise Retryable(
+                "server_unreachable",
+                f"no answer from {self._url} ({error or type(error).__name__}); start it with "
+                "`signalbox serve`, or name another with --url or SIGNALBOX_URL",
+            ) from error
+        if answer.is_error:
+            raise problem(answer)
+        return answer
+
+
+def problem(answer: httpx.Response) -> ControlPlaneError:
+    """The error that a problem document (RFC 9457) stands for."""
+    try:
+        content = answer.json()
+    except ValueError:
+        content = {}
+    if not isinstance(content, dict):
+        content = {}
+    code = str(content.get("code") or f"http_{answer.status_code}")
+    message = str(content.get("detail") or content.get("title") or answer.reason_phrase)
+    details = {key: value for key, value in content.items() if key not in PROBLEM_MEMBERS}
+    if isinstance(content.get("details"), dict):
+        details |= content["details"]
+    kind = KINDS.get(answer.status_code, ControlPlaneError)
+    return kind(code, message, details)
+
+
+def _parse_events(lines: Iterator[str]) -> Iterator[Event]:
+    fields: dict[str, str] = {}
+    for line in lines:
+        if not line:
+            if "data" in fields:
+                yield Event(
+                    id=fields.get("id", ""),
+                    name=fields.get("event", "message"),
+                    data=fields["data"],
+                )
+            fields = {}
+            continue
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "data" and "data" in fields:
+            value = f"{fields['data']}\n{value}"
+        if name:
+            fields[name] = value

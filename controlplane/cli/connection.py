@@ -1,0 +1,61 @@
+"""Which server a command talks to, and as whom.
+
+`--url` or SIGNALBOX_URL names the server; `--token-file` (SIGNALBOX_TOKEN_FILE) or
+SIGNALBOX_TOKEN gives the token. There is no `--token` option on purpose: arguments show in
+every process list.
+"""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from controlplane.domain.errors import Invalid
+
+if TYPE_CHECKING:
+    from controlplane.cli.client import Client
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print JSON on standard output, for programs.")
+]
+ReasonOption = Annotated[str, typer.Option("--reason", help="Why, for the audit log.")]
+LimitOption = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The server's base address and the caller's token; no token is a call without one."""
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+
+
+def target(url: str, token_file: Path | None) -> Target:
+    """Build the target from options and environment; Invalid when the file cannot be read."""
+    if token_file is None:
+        token = os.environ.get("SIGNALBOX_TOKEN", "")
+    else:
+        try:
+            token = token_file.read_text(encoding="utf-8")
+        except OSError as error:
+            raise Invalid(
+                "token_file_unreadable",
+                f"cannot read the token file {token_file}: {error.strerror}; "
+                "give --token-file a readable file or set SIGNALBOX_TOKEN",
+            ) from error
+    return Target(url=url.rstrip("/"), token=token.strip() or None)
+
+
+def connect(context: typer.Context) -> "Client":
+    """Open a client for the target that the options of `signalbox` named."""
+    from controlplane.cli.client import Client
+
+    chosen = context.find_object(Target)
+    assert chosen is not None, "the callback of `signalbox` sets the target"
+    client = Client(chosen)
+    context.call_on_close(client.close)
+    return client

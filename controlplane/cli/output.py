@@ -1,0 +1,70 @@
+"""What commands print: data on standard output, words about it on standard error.
+
+On a terminal tables are drawn; in a pipe they are plain columns without frames, wide enough
+that nothing is cut. `--json` prints the API's own answer.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+PIPE_WIDTH = 240
+
+
+def emit(value: object) -> None:
+    """Print one JSON document."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def emit_line(value: object) -> None:
+    """Print one JSON document on one line, at once, for streams."""
+    print(json.dumps(value, ensure_ascii=False, separators=(",", ":")), flush=True)
+
+
+def note(message: str) -> None:
+    """Say something that is not data."""
+    print(message, file=sys.stderr)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows under column heads; an absent value (None) shows as a dash."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    at_terminal = sys.stdout.isatty()
+    drawn = Table(*columns, box=SIMPLE_HEAD if at_terminal else None, pad_edge=False)
+    for row in rows:
+        drawn.add_row(*(Text("-" if cell is None else str(cell)) for cell in row))
+    Console(width=None if at_terminal else PIPE_WIDTH, highlight=False).print(drawn)
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> None:
+    """Print `name: value` lines with the values aligned; None shows as a dash."""
+    known = [(name, "-" if value is None else str(value)) for name, value in pairs]
+    width = max((len(name) for name, _ in known), default=0)
+    for name, value in known:
+        print(f"{name + ':':<{width + 2}}{value}")
+
+
+def when(value: object) -> str | None:
+    """A time of the API (RFC 3339 text or UTC epoch seconds) as local clock time to the second."""
+    if isinstance(value, str) and value:
+        moment = datetime.fromisoformat(value)
+    elif isinstance(value, int | float) and value > 0:
+        moment = datetime.fromtimestamp(value, UTC)
+    else:
+        return None
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def percent(share: object) -> str | None:
+    """A share 0..1 as a percentage with one decimal."""
+    return f"{100 * share:.1f} %" if isinstance(share, int | float) else None
+
+
+def short(digest: object) -> str | None:
+    """The first 12 characters of a digest; None when there is none."""
+    return digest[:12] if isinstance(digest, str) and digest else None
