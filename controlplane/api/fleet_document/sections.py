@@ -1,0 +1,143 @@
+"""The shape of a fleet document: data centres, gateways and routes, and how the parts refer."""
+
+import re
+from collections.abc import Callable, Collection
+
+from controlplane.api.fleet_document.nodes import Listing, Node, Scalar, Table
+from controlplane.api.fleet_document.reading import (
+    Fields,
+    Place,
+    T,
+    Unique,
+    address,
+    choice,
+    fields,
+    matching,
+    name,
+    reference,
+    text_of,
+)
+from controlplane.api.fleet_document.services import PORT, service
+from controlplane.domain.routing import PathMatch, PathMatchType, Route
+from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
+
+FLEET_KEYS = ("datacenters", "services", "gateways", "routes")
+
+HOST_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+HOST = re.compile(rf"\*|(\*\.)?{HOST_LABEL}(\.{HOST_LABEL}){{0,30}}", re.ASCII)
+PATH = re.compile(r"/[!-~]{0,1023}", re.ASCII)
+USUAL_GROUP = GatewayGroup(name="")
+
+
+def fleet(place: Place) -> Fleet:
+    """Read the whole document; findings go to the place's collection."""
+    entries = fields(place, FLEET_KEYS)
+    datacenters = _declared(place.node, "datacenters")
+    services = _declared(place.node, "services")
+    return Fleet(
+        datacenters=entries.required("datacenters", _datacenters, ()),
+        services=entries.optional(
+            "services", lambda at: _named(at, lambda item: service(item, datacenters)), ()
+        ),
+        gateways=entries.optional("gateways", lambda at: _named(at, _gateway), ()),
+        routes=entries.optional("routes", lambda at: _routes(at, services), ()),
+    )
+
+
+def _declared(root: Node, section: str) -> list[str]:
+    """Names in one section, read first, so that the order of sections does not matter."""
+    lists = [value for key, value in _entries(root) if key == section]
+    tables = [item for node in lists if isinstance(node, Listing) for item in node.items]
+    values = [value for table in tables for key, value in _entries(table) if key == "name"]
+    return [value.text for value in values if isinstance(value, Scalar)]
+
+
+def _entries(node: Node) -> list[tuple[str, Node]]:
+    if not isinstance(node, Table):
+        return []
+    return [(key.text, value) for key, value in node.entries if isinstance(key, Scalar)]
+
+
+def _named(place: Place, read: Callable[[Place], T]) -> tuple[T, ...]:
+    """Items whose `name` may occur once."""
+    unique = Unique()
+    found: list[T] = []
+    for item in place.items():
+        found.append(read(item))
+        for key, value in _entries(item.node):
+            if key == "name":
+                at_name = item.child("name", value)
+                unique.check(text_of(at_name) or "", at_name)
+    return tuple(found)
+
+
+def _datacenters(place: Place) -> tuple[Datacenter, ...]:
+    centers = _named(place, _datacenter)
+    primaries = [center.name for center in centers if center.role is Role.PRIMARY]
+    if len(primaries) != 1:
+        found = f"with the primaries {', '.join(primaries)}" if primaries else "without a primary"
+        place.report("exactly one data centre with the role primary", found)
+    return centers
+
+
+def _datacenter(place: Place) -> Datacenter:
+    entries = fields(place, ("name", "role", "region"))
+    return Datacenter(
+        name=entries.required("name", name, ""),
+        # Not primary: a missing or misspelt role must not look like a second primary.
+        role=entries.required("role", choice(Role), Role.CLOUD),
+        region=entries.required("region", name, ""),
+    )
+
+
+def _gateway(place: Place) -> GatewayGroup:
+    entries = fields(place, ("name", "listen_address", "listen_port"))
+    return GatewayGroup(
+        name=entries.required("name", name, ""),
+        listen_address=entries.optional("listen_address", address, USUAL_GROUP.listen_address),
+        listen_port=entries.optional("listen_port", PORT, USUAL_GROUP.listen_port),
+    )
+
+
+def _routes(place: Place, services: Collection[str]) -> tuple[Route, ...]:
+    ids, rules = Unique(), Unique()
+    found: list[Route] = []
+    for item in place.items("a list of routes"):
+        entries = fields(item, ("id", "service", "hosts", "path"))
+        route = _route(entries, services)
+        ids.check(route.id, entries.places.get("id", item))
+        for host in route.hosts:
+            if host and route.path.value:
+                rules.check(f"host {host} {route.path.type} {route.path.value}", item)
+        found.append(route)
+    return tuple(found)
+
+
+def _route(entries: Fields, services: Collection[str]) -> Route:
+    return Route(
+        id=entries.required("id", name, ""),
+        service=entries.required("service", reference("service", services), ""),
+        hosts=entries.optional("hosts", _hosts, ("*",)),
+        path=entries.optional("path", _path, PathMatch()),
+    )
+
+
+def _hosts(place: Place) -> tuple[str, ...]:
+    rule = matching(HOST, "*, a host name in lower case, or *. and a domain")
+    hosts = tuple(rule(item) for item in place.items("a list of host names"))
+    if not hosts:
+        place.report("at least one host name, or leave hosts out for every host", "an empty list")
+    return tuple(sorted(set(hosts)))
+
+
+def _path(place: Place) -> PathMatch:
+    entries = fields(place, ("type", "value"))
+    kind = entries.optional("type", choice(PathMatchType), PathMatchType.PATH_PREFIX)
+    value = entries.required("value", matching(PATH, "a path that begins with /"), "")
+    if value and ("?" in value or "#" in value):
+        entries.places["value"].report("a path without ? and #")
+    if kind is PathMatchType.PATH_PREFIX and len(value) > 1 and value.endswith("/"):
+        entries.places["value"].report(
+            f"a prefix without / at the end, as {value.rstrip('/') or '/'}; it matches segments"
+        )
+    return PathMatch(type=kind, value=value)
