@@ -238,3 +238,26 @@ class MemoryModelRegistry:
             if service == model.service and digest == model.digest
         )
         return replace(model, aliases=tuple(names))
+
+
+@dataclass(slots=True)
+class MemoryStores:
+    """All stores over one audit log and one switch, named as in adapters.sql.stores."""
+
+    outage: Outage = field(default_factory=Outage)
+    audit: MemoryAuditLog = field(init=False)
+    fleets: MemoryFleetStore = field(init=False)
+    snapshots: MemorySnapshotStore = field(init=False)
+    decisions: MemoryDecisionStore = field(init=False)
+    samples: MemorySampleStore = field(init=False)
+    tokens: MemoryTokenStore = field(init=False)
+    models: MemoryModelRegistry = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.audit = MemoryAuditLog(outage=self.outage)
+        self.fleets = MemoryFleetStore(audit=self.audit, outage=self.outage)
+        self.snapshots = MemorySnapshotStore(outage=self.outage)
+        self.decisions = MemoryDecisionStore(outage=self.outage)
+        self.samples = MemorySampleStore(outage=self.outage)
+        self.tokens = MemoryTokenStore(audit=self.audit, outage=self.outage)
+        self.models = MemoryModelRegistry(audit=self.audit, outage=self.outage)

@@ -1,0 +1,60 @@
+"""The calendar: pokes at set times, from APScheduler with its job store in memory.
+
+wiring adds the entries and starts it inside the running loop. An entry only pokes: it is a plain
+function that returns at once, runs in the loop's own thread and is called late rather than twice
+after the loop was held up. Work belongs to the engine.
+"""
+
+from collections.abc import Callable
+from datetime import UTC
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.base import BaseTrigger
+from apscheduler.triggers.cron import CronTrigger
+from apscheduler.triggers.interval import IntervalTrigger
+
+Poke = Callable[[], None]
+
+
+class Calendar:
+    """Entries by name; adding a name again replaces its entry, also while running."""
+
+    def __init__(self) -> None:
+        self._running = False
+        self._scheduler = AsyncIOScheduler(
+            timezone=UTC,
+            # One late poke stands for all that were missed.
+            job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
+        )
+
+    def every(self, seconds: float, poke: Poke, name: str) -> None:
+        """Poke every `seconds` (> 0), first after one interval."""
+        self._add(IntervalTrigger(seconds=seconds, timezone=UTC), poke, name)
+
+    def daily(self, hour: int, poke: Poke, name: str) -> None:
+        """Poke once a day at `hour` (0..23, UTC)."""
+        self._add(CronTrigger(hour=hour, timezone=UTC), poke, name)
+
+    def names(self) -> list[str]:
+        """Names of the entries, sorted."""
+        return sorted(job.id for job in self._scheduler.get_jobs())
+
+    def start(self) -> None:
+        """Begin; needs a running event loop."""
+        self._scheduler.start()
+        self._running = True
+
+    def stop(self) -> None:
+        """End; nothing is poked afterwards. Stopping twice does no harm."""
+        if self._running:
+            self._running = False
+            self._scheduler.shutdown(wait=False)
+
+    def _add(self, trigger: BaseTrigger, poke: Poke, name: str) -> None:
+        # APScheduler runs a plain function in a thread and a coroutine in the loop.
+        async def poke_in_loop() -> None:
+            # The scheduler itself stops one turn of the loop later than `stop`.
+            if self._running:
+                poke()
+
+        self._scheduler.add_job(poke_in_loop, trigger, id=name, name=name, replace_existing=True)

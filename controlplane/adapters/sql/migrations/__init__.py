@@ -1,0 +1,1 @@
+"""History of the schema; `controlplane.adapters.sql.migrate` runs it at every start."""

@@ -1,0 +1,6 @@
+"""Alembic's entry: run the migrations on the connection that `migrate` hands over."""
+
+from alembic import context
+
+context.configure(connection=context.config.attributes["connection"], transactional_ddl=True)
+context.run_migrations()

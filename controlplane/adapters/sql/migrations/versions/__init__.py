@@ -1,0 +1,1 @@
+"""One module per revision, in order; a released one is never edited again."""

@@ -1,0 +1,100 @@
+"""Registered models and their aliases; the files themselves stand on a shelf.
+
+The shelf (adapters.model_files) comes first and the row second: a file without a row is never
+seen, a row without a file would be a broken promise.
+"""
+
+from collections import defaultdict
+from typing import Protocol
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from controlplane.adapters.sql.audit import append_entry
+from controlplane.adapters.sql.database import Database
+from controlplane.adapters.sql.tables import MODEL_ALIASES, MODELS
+from controlplane.adapters.sql.upsert import insert_or_keep, insert_or_replace
+from controlplane.domain.access import AuditEntry
+from controlplane.domain.errors import NotFound
+from controlplane.domain.strategies.situation import LearnedModel
+from controlplane.ports import StoredModel
+
+
+class ModelShelf(Protocol):
+    """Where the files of models are, by digest."""
+
+    async def put(self, data: bytes, created_s: float) -> StoredModel:
+        """Check and keep an artifact; Invalid when it is damaged or of another schema."""
+
+    async def get(self, digest: str) -> LearnedModel:
+        """The model, ready to predict; Invalid when its files are damaged or gone."""
+
+
+class SqlModelRegistry:
+    """ModelRegistry: rows on SQL, files on a shelf."""
+
+    def __init__(self, database: Database, shelf: ModelShelf) -> None:
+        self._database = database
+        self._shelf = shelf
+
+    async def add(self, data: bytes, created_s: float, audit: AuditEntry) -> StoredModel:
+        """Check and store an artifact; one that is there already keeps its first time."""
+        model = await self._shelf.put(data, created_s)
+        row = {
+            "digest": model.digest,
+            "service": model.service,
+            "created_s": model.created_s,
+            "description": model.description,
+        }
+
+        async def work(connection: AsyncConnection) -> StoredModel:
+            await connection.execute(insert_or_keep(connection, MODELS), row)
+            await append_entry(connection, audit)
+            [stored] = await _models(connection, MODELS.c.digest == model.digest)
+            return stored
+
+        return await self._database.write(work)
+
+    async def all(self, service: str | None) -> list[StoredModel]:
+        """Newest first."""
+        conditions = () if service is None else (MODELS.c.service == service,)
+        return await self._database.read(lambda connection: _models(connection, *conditions))
+
+    async def point(self, service: str, alias: str, digest: str, audit: AuditEntry) -> None:
+        """Let an alias of a service point to a model of that service; NotFound."""
+        found = select(MODELS.c.digest).where(
+            MODELS.c.service == service, MODELS.c.digest == digest
+        )
+        row = {"service": service, "alias": alias, "digest": digest}
+
+        async def work(connection: AsyncConnection) -> None:
+            if await connection.scalar(found) is None:
+                raise NotFound("model_not_found", f"service {service} has no model {digest[:12]}")
+            await connection.execute(insert_or_replace(connection, MODEL_ALIASES), row)
+            await append_entry(connection, audit)
+
+        await self._database.write(work)
+
+    async def load(self, service: str, alias: str) -> LearnedModel | None:
+        """The model behind an alias, ready to predict; None when there is none."""
+        query = select(MODEL_ALIASES.c.digest).where(
+            MODEL_ALIASES.c.service == service, MODEL_ALIASES.c.alias == alias
+        )
+
+        async def work(connection: AsyncConnection) -> str | None:
+            return await connection.scalar(query)
+
+        digest = await self._database.read(work)
+        return None if digest is None else await self._shelf.get(digest)
+
+
+async def _models(
+    connection: AsyncConnection, *conditions: ColumnElement[bool]
+) -> list[StoredModel]:
+    query = select(MODELS).where(*conditions).order_by(MODELS.c.created_s.desc(), MODELS.c.digest)
+    names = select(MODEL_ALIASES.c.digest, MODEL_ALIASES.c.alias).order_by(MODEL_ALIASES.c.alias)
+    aliases: defaultdict[str, list[str]] = defaultdict(list)
+    for digest, alias in await connection.execute(names):
+        aliases[digest].append(alias)
+    rows = (await connection.execute(query)).mappings()
+    return [StoredModel(**row, aliases=tuple(aliases[row["digest"]])) for row in rows]

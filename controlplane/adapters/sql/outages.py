@@ -1,0 +1,97 @@
+"""Turn the errors of the driver and of SQLAlchemy into `Retryable`, in this one place.
+
+Used around every transaction by `database`. Errors that are no outage (a broken constraint, a
+statement that cannot be right) pass through: the stores answer them or they are bugs.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+
+from sqlalchemy import exc
+
+from controlplane.domain.errors import Retryable
+
+
+class Reason(StrEnum):
+    """Why the database cannot be used, in the details of `store_unavailable`."""
+
+    LOCKED = "locked"
+    READ_ONLY = "read_only"
+    FULL = "full"
+    IO_ERROR = "io_error"
+    CANNOT_OPEN = "cannot_open"
+    DAMAGED = "damaged"
+    FILE_REPLACED = "file_replaced"
+    DEADLINE = "deadline"
+    CLOSED = "closed"
+    AWAY = "away"
+
+
+ADVICE: dict[Reason, str] = {
+    Reason.LOCKED: "another process holds its lock; find it with `fuser` on the file",
+    Reason.READ_ONLY: "it is read-only; check the mount and the file's owner",
+    Reason.FULL: "its disk is full; free some space",
+    Reason.IO_ERROR: "its disk reports an error; check the system log",
+    Reason.CANNOT_OPEN: "it cannot be opened; check that the path exists and its owner",
+    Reason.DAMAGED: "its content is damaged; restore it from a copy",
+    Reason.FILE_REPLACED: "its file was deleted or replaced; put the original file back",
+    Reason.DEADLINE: "it did not answer within the deadline; check load and disk",
+    Reason.CLOSED: "the service is stopping",
+    Reason.AWAY: "it does not answer; check that it runs",
+}
+
+# Beginnings of SQLite's result codes, which carry their extended part at the end.
+_SQLITE_REASONS = (
+    ("SQLITE_BUSY", Reason.LOCKED),
+    ("SQLITE_LOCKED", Reason.LOCKED),
+    ("SQLITE_READONLY", Reason.READ_ONLY),
+    ("SQLITE_PERM", Reason.READ_ONLY),
+    ("SQLITE_FULL", Reason.FULL),
+    ("SQLITE_IOERR", Reason.IO_ERROR),
+    ("SQLITE_CANTOPEN", Reason.CANNOT_OPEN),
+    ("SQLITE_CORRUPT", Reason.DAMAGED),
+    ("SQLITE_NOTADB", Reason.DAMAGED),
+)
+
+
+def unavailable(reason: Reason, cause: str = "") -> Retryable:
+    """The one error of a database that is away; `cause` is the driver's text."""
+    said = f" ({cause})" if cause else ""
+    return Retryable(
+        "store_unavailable",
+        f"the database cannot be used: {ADVICE[reason]}{said}. Reads from memory, streams and "
+        "data planes go on; repeat the call",
+        {"reason": reason.value},
+    )
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise `unavailable` in place of an outage's error, chained to it."""
+    try:
+        yield
+    except exc.TimeoutError as error:
+        raise unavailable(Reason.DEADLINE, "no connection became free") from error
+    except (exc.DBAPIError, sqlite3.Error, OSError) as error:
+        reason = _reason(error)
+        if reason is None:
+            raise
+        raise unavailable(reason, _words(error)) from error
+
+
+def _reason(error: Exception) -> Reason | None:
+    origin = error.orig if isinstance(error, exc.DBAPIError) else error
+    name = getattr(origin, "sqlite_errorname", "")
+    for beginning, reason in _SQLITE_REASONS:
+        if name.startswith(beginning):
+            return reason
+    # Without a code of SQLite's: a lost connection, or another database's words for one.
+    outage = (exc.OperationalError, exc.InterfaceError, sqlite3.OperationalError, OSError)
+    return Reason.AWAY if isinstance(error, outage) else None
+
+
+def _words(error: Exception) -> str:
+    origin = error.orig if isinstance(error, exc.DBAPIError) else error
+    return str(origin)

@@ -1,0 +1,41 @@
+"""FleetStore: generations and compare-and-set."""
+
+import asyncio
+
+import pytest
+
+from controlplane.domain.errors import Conflict
+from controlplane.domain.topology import Fleet
+from controlplane.ports import StoredFleet
+from tests.ports.conftest import Stores
+from tests.ports.examples import entry, fleet
+
+
+async def test_before_the_first_an_empty_fleet_of_generation_0(stores: Stores) -> None:
+    assert await stores.fleets.load() == StoredFleet(fleet=Fleet(), generation=0)
+
+
+async def test_what_was_stored_comes_back(stores: Stores) -> None:
+    stored = await stores.fleets.replace(fleet(), 0, entry())
+    assert stored == StoredFleet(fleet=fleet(), generation=1)
+    assert await stores.fleets.load() == stored
+
+
+async def test_another_generation_is_a_conflict_and_changes_nothing(stores: Stores) -> None:
+    await stores.fleets.replace(fleet(), 0, entry("first"))
+    for expected in (0, 2):
+        with pytest.raises(Conflict, match="generation") as caught:
+            await stores.fleets.replace(fleet(capacity_rps=1), expected, entry("second"))
+        assert caught.value.code == "generation_conflict"
+    assert (await stores.fleets.load()).fleet == fleet()
+    assert [e.action for e in await stores.audit.recent(9)] == ["first"]
+
+
+async def test_of_many_at_once_one_wins(stores: Stores) -> None:
+    answers = await asyncio.gather(
+        *(stores.fleets.replace(fleet(n + 1.0), 0, entry()) for n in range(8)),
+        return_exceptions=True,
+    )
+    assert sum(isinstance(a, StoredFleet) for a in answers) == 1
+    assert sum(isinstance(a, Conflict) for a in answers) == 7
+    assert len(await stores.audit.recent(99)) == 1

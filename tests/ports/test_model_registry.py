@@ -1,0 +1,71 @@
+"""ModelRegistry: content-addressed models and their aliases."""
+
+import numpy as np
+import pytest
+
+from controlplane.domain.errors import Invalid, NotFound
+from models.forward import predict
+from tests.model_artifacts import artifact, upload
+from tests.ports.conftest import Stores
+from tests.ports.examples import entry
+
+
+async def test_nothing_stored(stores: Stores) -> None:
+    assert await stores.models.all(None) == []
+    assert await stores.models.load("tickets", "champion") is None
+
+
+async def test_newest_first_with_aliases(stores: Stores) -> None:
+    old = await stores.models.add(upload(seed=1), 1.0, entry())
+    new = await stores.models.add(upload(seed=2), 2.0, entry())
+    video = await stores.models.add(upload("video"), 3.0, entry())
+    for alias in ("shadow", "champion"):
+        await stores.models.point("tickets", alias, old.digest, entry())
+    assert [m.digest for m in await stores.models.all(None)] == [
+        video.digest,
+        new.digest,
+        old.digest,
+    ]
+    assert [(m.digest, m.aliases) for m in await stores.models.all("tickets")] == [
+        (new.digest, ()),
+        (old.digest, ("champion", "shadow")),
+    ]
+
+
+async def test_an_upload_repeated_is_the_same_model(stores: Stores) -> None:
+    first = await stores.models.add(upload(), 1.0, entry())
+    again = await stores.models.add(upload(), 2.0, entry())
+    assert first == again
+    assert first.digest == artifact().digest
+    assert len(await stores.models.all(None)) == 1
+
+
+async def test_the_model_behind_an_alias_predicts(stores: Stores) -> None:
+    for seed in (1, 2):
+        stored = await stores.models.add(upload(seed=seed), 1.0, entry())
+        await stores.models.point("tickets", "champion", stored.digest, entry())
+        model = await stores.models.load("tickets", "champion")
+        assert model is not None
+        assert model.network is not None
+        network = artifact(seed=seed).mlp
+        assert network is not None
+        x = np.full((3, 14), 0.25)
+        np.testing.assert_array_equal(model.network(x), predict(network, x))
+    assert await stores.models.load("video", "champion") is None
+
+
+async def test_an_alias_needs_a_model_of_that_service(stores: Stores) -> None:
+    stored = await stores.models.add(upload(), 1.0, entry("add"))
+    for service, digest in (("tickets", "0" * 64), ("video", stored.digest)):
+        with pytest.raises(NotFound):
+            await stores.models.point(service, "champion", digest, entry("point"))
+    assert [e.action for e in await stores.audit.recent(9)] == ["add"]
+
+
+async def test_a_damaged_upload_is_invalid_and_not_audited(stores: Stores) -> None:
+    for data in (b"", b"nonsense", upload()[:-200]):
+        with pytest.raises(Invalid) as caught:
+            await stores.models.add(data, 1.0, entry())
+        assert caught.value.code == "model_invalid"
+    assert await stores.models.all(None) == []
+    assert await stores.audit.recent(9) == []

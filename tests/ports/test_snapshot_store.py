@@ -1,0 +1,50 @@
+"""SnapshotStore: append by compare-and-set, read back with the same version."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from controlplane.domain.errors import Conflict, NotFound
+from controlplane.domain.snapshot import Snapshot
+from tests.ports.conftest import Stores
+from tests.ports.examples import snapshot
+
+
+async def test_before_the_first_there_is_none(stores: Stores) -> None:
+    assert await stores.snapshots.latest() is None
+
+
+async def test_revisions_count_up_and_the_content_stays(stores: Stores) -> None:
+    first = await stores.snapshots.append(snapshot(0.5), 0)
+    second = await stores.snapshots.append(snapshot(0.6), 1)
+    assert (first.revision, second.revision) == (1, 2)
+    assert await stores.snapshots.latest() == second
+    assert await stores.snapshots.at(1) == first == replace(snapshot(0.5), revision=1)
+
+
+async def test_another_revision_is_a_conflict(stores: Stores) -> None:
+    await stores.snapshots.append(snapshot(), 0)
+    for expected in (0, 2):
+        with pytest.raises(Conflict) as caught:
+            await stores.snapshots.append(snapshot(0.7), expected)
+        assert caught.value.code == "revision_conflict"
+    latest = await stores.snapshots.latest()
+    assert latest is not None
+    assert latest.version == snapshot().version
+
+
+async def test_of_two_writers_one_wins(stores: Stores) -> None:
+    answers = await asyncio.gather(
+        *(stores.snapshots.append(snapshot(0.5 + n / 100), 0) for n in range(8)),
+        return_exceptions=True,
+    )
+    assert sum(isinstance(a, Snapshot) for a in answers) == 1
+    assert sum(isinstance(a, Conflict) for a in answers) == 7
+
+
+@pytest.mark.parametrize("revision", [-1, 0, 2])
+async def test_an_unknown_revision_is_not_found(stores: Stores, revision: int) -> None:
+    await stores.snapshots.append(snapshot(), 0)
+    with pytest.raises(NotFound):
+        await stores.snapshots.at(revision)
