@@ -2,9 +2,9 @@
 
 Called by `make lint` as `python .ci/sizes.py`. Limits: 400 lines a module, 50 lines a function
 without its docstring, 5 parameters without self and cls (keyword-only ones count). Exempt from
-the parameter limit: functions decorated as an endpoint or a command in controlplane/api,
-controlplane/cli and __main__ modules, whose parameters are the wire; and tests, whose parameters
-are fixtures.
+the parameter limit: endpoints and commands in controlplane/api, controlplane/cli and __main__
+modules, whose parameters are the wire (`@router.get(...)` above the function, or
+`app.command(...)(function)`); and tests, whose parameters are fixtures.
 """
 
 import ast
@@ -29,21 +29,30 @@ def findings(path: Path, source: str) -> Iterator[str]:
     lines = len(source.splitlines())
     if lines > MAX_MODULE_LINES:
         yield f"{path}: {lines} lines, the limit is {MAX_MODULE_LINES}: split it by concept"
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    wire = _wire_functions(tree) if _is_edge(path) else set()
+    for node in ast.walk(tree):
         if isinstance(node, Function):
-            yield from _function_findings(path, node)
+            yield from _length_findings(path, node)
+            if node not in wire and path.parts[0] != "tests":
+                yield from _parameter_findings(path, node)
 
 
-def _function_findings(path: Path, node: Function) -> Iterator[str]:
-    place = f"{path}:{node.lineno}: {node.name}"
+def _length_findings(path: Path, node: Function) -> Iterator[str]:
     lines = _lines(node)
     if lines > MAX_FUNCTION_LINES:
-        yield f"{place}: {lines} lines, the limit is {MAX_FUNCTION_LINES}: name its parts"
-    parameters = _parameters(node)
-    if parameters > MAX_PARAMETERS and not _is_wire(path, node):
         yield (
-            f"{place}: {parameters} parameters, the limit is {MAX_PARAMETERS}:"
-            " what travels together is a dataclass"
+            f"{path}:{node.lineno}: {node.name}: {lines} lines, the limit is"
+            f" {MAX_FUNCTION_LINES}: name its parts"
+        )
+
+
+def _parameter_findings(path: Path, node: Function) -> Iterator[str]:
+    parameters = _parameters(node)
+    if parameters > MAX_PARAMETERS:
+        yield (
+            f"{path}:{node.lineno}: {node.name}: {parameters} parameters, the limit is"
+            f" {MAX_PARAMETERS}: what travels together is a dataclass"
         )
 
 
@@ -65,19 +74,37 @@ def _parameters(node: Function) -> int:
     return len(named) + len(arguments.kwonlyargs) + len(starred)
 
 
-def _is_wire(path: Path, node: Function) -> bool:
-    if path.parts[0] == "tests":
-        return True
+def _is_edge(path: Path) -> bool:
     at_the_edge = path.parts[:2] in {
         ("controlplane", "api"),
         ("controlplane", "cli"),
         ("controlplane", "cli.py"),
     }
-    return (at_the_edge or path.name == "__main__.py") and any(
-        isinstance(decorator, ast.Call)
-        and isinstance(decorator.func, ast.Attribute)
-        and decorator.func.attr in WIRE_DECORATORS
-        for decorator in node.decorator_list
+    return at_the_edge or path.name == "__main__.py"
+
+
+def _wire_functions(tree: ast.Module) -> set[Function]:
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    registered = {
+        argument.id
+        for call in calls
+        if _registers(call.func)
+        for argument in call.args
+        if isinstance(argument, ast.Name)
+    }
+    return {
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, Function)
+        and (node.name in registered or any(map(_registers, node.decorator_list)))
+    }
+
+
+def _registers(expression: ast.expr) -> bool:
+    return (
+        isinstance(expression, ast.Call)
+        and isinstance(expression.func, ast.Attribute)
+        and expression.func.attr in WIRE_DECORATORS
     )
 
 

@@ -31,6 +31,7 @@ SIX = "def f(a, *, b, c, d, e, g):\n    return a\n"
 LONG = "def f():\n" + "    x = 1\n" * 50
 DOCUMENTED = 'def f():\n    """One.\n' + "    more\n" * 40 + '    """\n' + "    x = 1\n" * 40
 ENDPOINT = "@router.get('/x')\n" + SIX
+COMMAND = SIX + "app.command('f')(f)\n"
 METHOD = "class C:\n    def f(self, a, b, c, d, e):\n        return a\n"
 
 
@@ -41,6 +42,7 @@ METHOD = "class C:\n    def f(self, a, b, c, d, e):\n        return a\n"
         ("controlplane/x.py", LONG, "f: 51 lines"),
         ("controlplane/x.py", SIX, "f: 6 parameters"),
         ("controlplane/engine/x.py", ENDPOINT, "f: 6 parameters"),
+        ("controlplane/engine/x.py", COMMAND, "f: 6 parameters"),
         ("controlplane/api/x.py", SIX, "f: 6 parameters"),
     ],
 )
@@ -58,7 +60,8 @@ def test_a_broken_limit_is_one_finding(
         ("controlplane/x.py", DOCUMENTED),
         ("controlplane/x.py", METHOD),
         ("controlplane/api/x.py", ENDPOINT),
-        ("controlplane/cli.py", ENDPOINT),
+        ("controlplane/cli/x.py", ENDPOINT),
+        ("controlplane/cli/x.py", COMMAND),
         ("training/__main__.py", ENDPOINT),
         ("tests/x.py", SIX),
     ],
