@@ -78,7 +78,6 @@ def _is_edge(path: Path) -> bool:
     at_the_edge = path.parts[:2] in {
         ("controlplane", "api"),
         ("controlplane", "cli"),
-        ("controlplane", "cli.py"),
     }
     return at_the_edge or path.name == "__main__.py"
 
