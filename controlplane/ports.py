@@ -57,6 +57,9 @@ class DecisionStore(Protocol):
     async def record(self, decisions: Sequence[Decision]) -> None:
         """Append the decisions of one cycle."""
 
+    async def by_id(self, decision_id: str) -> Decision:
+        """One decision; NotFound."""
+
     async def recent(self, service: str | None, limit: int) -> list[Decision]:
         """Newest first, of one service or of all."""
 

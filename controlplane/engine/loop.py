@@ -7,6 +7,7 @@ the last snapshot stays in force everywhere.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ import structlog
 from controlplane.domain.decisions import Decision, Trigger
 from controlplane.domain.errors import Conflict, ControlPlaneError, Retryable
 from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.snapshot import Snapshot
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.cycle import Facts, decide, published_shares, stamped, wanted_snapshot
@@ -45,7 +47,10 @@ class LoopParts:
 
 
 class ReconcileLoop:
-    """Owns the decisions in force and the order in which snapshots are made."""
+    """Owns the decisions in force and the order in which snapshots are made.
+
+    `outcomes` counts decisions since the start, for /metrics.
+    """
 
     def __init__(
         self,
@@ -60,6 +65,7 @@ class ReconcileLoop:
         self._now = instruments.now
         self._stages = instruments.stages
         self._decisions: dict[str, Decision] = {}
+        self.outcomes: Counter[Outcome] = Counter()
 
     @property
     def decisions(self) -> Mapping[str, Decision]:
@@ -99,6 +105,7 @@ class ReconcileLoop:
             return
         decisions = stamped(made, revision)
         self._decisions.update({decision.service: decision for decision in decisions})
+        self.outcomes.update(decision.outcome for decision in decisions)
         await self._record(decisions)
 
     def _facts(self) -> Facts:
