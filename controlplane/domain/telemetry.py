@@ -63,6 +63,22 @@ class Sample:
         return math.nan if measure is None else measure
 
 
+def reading(sample: Sample, name: str) -> float:
+    """One of the readings that `LIMITS` names; NaN when it was not reported."""
+    value: float | None = getattr(sample, name)
+    return math.nan if value is None else value
+
+
+def load_measure(samples: Iterable[Sample]) -> str:
+    """The load measure that all samples share: request rate, else ingress bandwidth.
+
+    Loads of data centres are added and compared, so one that sends no rate makes all of them
+    be read by bandwidth.
+    """
+    by_rate = all(sample.request_rate_rps is not None for sample in samples)
+    return "request_rate_rps" if by_rate else "ingress_bandwidth_bps"
+
+
 def check(sample: Sample, fleet: Fleet) -> None:
     """Raise Invalid, naming field, value and limit, when a sample cannot be a fact.
 
@@ -111,7 +127,9 @@ class ServiceWindow:
 
     def shares(self) -> dict[str, float]:
         """Observed share of the load per data centre, from the newest samples; {} when unknown."""
-        loads = {name: history[-1].load for name, history in self.samples.items() if history}
+        newest = {name: history[-1] for name, history in self.samples.items() if history}
+        name = load_measure(newest.values())
+        loads = {center: reading(sample, name) for center, sample in newest.items()}
         total = math.fsum(loads.values())
         if not math.isfinite(total) or total <= 0:
             return {}

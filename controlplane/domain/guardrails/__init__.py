@@ -1,6 +1,12 @@
 """The envelope: an ordered tuple of guards between every proposal and every data plane.
 
 - limits: the values of the guards, which are settings
-- state: what the guards remember from one cycle to the next
+- state: what the guards remember from one cycle to the next, and the verdict
+- draft: a proposal on its way through the guards
+- freshness: no move on old or absurd metrics; a slow ramp to the static ratio after long silence
+- learning: the proposal is numbers; support of the training; minimum gain; revert
+- bounds: shares by role, the step of one cycle, evacuations
+- capacity: projected utilisation of every pool
+- pacing: dwell, pause after a revert, changes per hour
 - envelope: the order, and `judge`, which runs it
 """

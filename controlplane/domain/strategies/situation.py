@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.telemetry import ServiceWindow
-from controlplane.domain.topology import Cluster, Datacenter, Service
+from controlplane.domain.topology import Cluster, Datacenter, Role, Service
 
 FloatArray = NDArray[np.float64]
 
@@ -20,6 +20,9 @@ FloatArray = NDArray[np.float64]
 Network = Callable[[FloatArray], FloatArray]
 
 Shares = tuple[float, ...]
+
+# Roles that bear traffic in normal times; the others join when these have no room left.
+ACTIVE_ROLES = frozenset({Role.PRIMARY, Role.SAME_CITY})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,11 @@ class Center:
         """The data centre's name."""
         return self.datacenter.name
 
+    @property
+    def active(self) -> bool:
+        """Whether it bears traffic in normal times: by role, and it has an endpoint."""
+        return self.datacenter.role in ACTIVE_ROLES and bool(self.cluster.endpoints)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
@@ -80,6 +88,12 @@ class Situation:
     period_s: float = 60.0
     cycle_s: float = 300.0
     model: LearnedModel | None = None
+
+    @property
+    def bearing(self) -> tuple[bool, ...]:
+        """Which centres bear traffic in normal times; every one when none is active by role."""
+        active = tuple(center.active for center in self.centers)
+        return active if any(active) else tuple(True for _ in self.centers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

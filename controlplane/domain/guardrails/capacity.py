@@ -1,0 +1,132 @@
+"""Guards on projected utilisation: no split may bring a pool past its capacity.
+
+Utilisation of a centre at a share is the share times `Draft.use_per_share`: by CPU up to the
+fitted saturation, by declared capacity where no CPU is reported.
+"""
+
+import math
+from dataclasses import replace
+
+from controlplane.domain.guardrails.bounds import HALVINGS, bounds, exact, reach
+from controlplane.domain.guardrails.draft import Course, Draft, noted, retargeted, toward
+from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.guardrails.state import GuardState
+from controlplane.domain.strategies.projection import use_per_share
+from controlplane.domain.strategies.situation import Shares, Situation
+
+
+def measured(
+    draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits
+) -> Draft:
+    """Project utilisation for the guards below, and see whether a centre is hot."""
+    if draft.course is not Course.MOVE:
+        return draft
+    use = use_per_share(situation)
+    if not _known(use, situation):
+        blind = replace(draft, target=situation.applied, course=Course.BLIND_HOLD)
+        message = "a data centre reports neither CPU nor a request rate; no move can be judged"
+        return noted(blind, "utilization_unknown", message)
+    hot = peak(use, situation.applied) > limits.hot_level
+    return replace(draft, use_per_share=use, hot=hot)
+
+
+def within_capacity(
+    draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits
+) -> Draft:
+    """Move only as far as every centre stays below the limit, else to the least loaded split.
+
+    The limit is max(capacity_level, best + capacity_slack), best being the smallest peak that
+    any split within the bounds has, so that a veto never blocks the way out of an overload.
+    """
+    if not draft.moving:
+        return draft
+    use = draft.use_per_share
+    limit = ceiling(use, situation, limits)
+    if peak(use, draft.target) <= limit:
+        return draft
+    safest = toward(situation.applied, level(use, situation, limits), reach(draft, limits))
+    start = situation.applied if peak(use, situation.applied) <= limit else safest
+    target = _farthest(use, start, draft.target, limit)
+    return retargeted(
+        draft,
+        target,
+        "capacity_veto",
+        f"{peak(use, draft.target):.3f} projected utilisation is above {limit:.3f}",
+    )
+
+
+def relieved(
+    draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits
+) -> Draft:
+    """Step to the least loaded split when a held one is hot, whatever the strategy says.
+
+    So a model that proposes nothing or nonsense cannot keep a centre overloaded.
+    """
+    if draft.course is not Course.HOLD or not draft.hot:
+        return draft
+    use = draft.use_per_share
+    now = peak(use, situation.applied)
+    if now <= ceiling(use, situation, limits):
+        return draft
+    target = toward(situation.applied, level(use, situation, limits), reach(draft, limits))
+    return retargeted(
+        replace(draft, course=Course.RELIEF),
+        target,
+        "capacity_relief",
+        f"{now:.3f} utilisation with the shares in force; {peak(use, target):.3f} after the step",
+    )
+
+
+def ceiling(use: Shares, situation: Situation, limits: EnvelopeLimits) -> float:
+    """The utilisation that a move may bring a centre to."""
+    best = peak(use, level(use, situation, limits))
+    return max(limits.capacity_level, best + limits.capacity_slack)
+
+
+def level(use: Shares, situation: Situation, limits: EnvelopeLimits) -> Shares:
+    """Shares within the bounds with the smallest peak utilisation: water filling by halving.
+
+    clip(w / use, low, high) with the lowest water level w whose sum reaches 1.
+    """
+    low, high = bounds(situation, limits)
+    if peak(use, high) <= 0:
+        return situation.applied
+    dry, full = 0.0, peak(use, tuple(1.0 if b > 0 else 0.0 for b in high))
+    for _ in range(HALVINGS):
+        middle = (dry + full) / 2
+        if math.fsum(_filled(use, middle, low, high)) < 1.0:
+            dry = middle
+        else:
+            full = middle
+    return exact(_filled(use, full, low, high))
+
+
+def peak(use: Shares, shares: Shares) -> float:
+    """Largest utilisation of a centre at these shares."""
+    return max(u * share for u, share in zip(use, shares, strict=True) if share > 0)
+
+
+def _known(use: Shares, situation: Situation) -> bool:
+    return all(
+        math.isfinite(u) or not (bears or share > 0)
+        for u, bears, share in zip(use, situation.bearing, situation.applied, strict=True)
+    )
+
+
+def _filled(use: Shares, water: float, low: Shares, high: Shares) -> Shares:
+    return tuple(
+        min(max(water / u if u > 0 else b, a), b) if b > 0 else 0.0
+        for u, a, b in zip(use, low, high, strict=True)
+    )
+
+
+def _farthest(use: Shares, start: Shares, end: Shares, limit: float) -> Shares:
+    """The farthest point from `start` towards `end` with every centre at most at the limit.
+
+    Utilisation is linear along the way; when `start` is above the limit already, it stays.
+    """
+    part = 1.0
+    for u, a, b in zip(use, start, end, strict=True):
+        if b > a and u * b > limit:
+            part = min(part, max((limit / u - a) / (b - a), 0.0))
+    return tuple(a + (b - a) * part for a, b in zip(start, end, strict=True))

@@ -1,0 +1,95 @@
+"""A proposal on its way through the guards: where it stands and what was noted so far.
+
+Made by `envelope.judge`, changed by each guard in turn, read as the verdict at the end.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from controlplane.domain.strategies.situation import Note, Proposal, Shares, Situation
+
+# Differences of a share below one basis point cannot be published: they are no move.
+NEGLIGIBLE = 1e-4
+
+
+class Course(StrEnum):
+    """What the draft is about to do."""
+
+    MOVE = "move"
+    REVERT = "revert"
+    HOLD = "hold"
+    # Held or ramped without metrics to go by: no later guard judges anything.
+    BLIND_HOLD = "blind-hold"
+    RAMP = "ramp"
+    # Off an overloaded split, against the strategy.
+    RELIEF = "relief"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """The draft between two guards.
+
+    Attributes:
+        target: shares that would go out now.
+        use_per_share: utilisation of each centre if it bore the whole load, over the coming
+            cycle; NaN is unknown, () while nothing is known.
+        hot: whether a centre is past the hot level with the shares in force.
+        cycles_over, counted_s: the revert guard's count, for the next state.
+    """
+
+    proposal: Proposal
+    target: Shares
+    course: Course = Course.MOVE
+    use_per_share: tuple[float, ...] = ()
+    hot: bool = False
+    cycles_over: int = 0
+    counted_s: float = 0.0
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def moving(self) -> bool:
+        """Whether the guards on shares apply to it."""
+        return self.course in (Course.MOVE, Course.REVERT)
+
+
+def noted(draft: Draft, code: str, message: str) -> Draft:
+    """The draft with one more note."""
+    return replace(draft, notes=(*draft.notes, Note(code=code, message=message)))
+
+
+def retargeted(draft: Draft, target: Shares, code: str, message: str) -> Draft:
+    """The draft with other shares and the note why."""
+    return noted(replace(draft, target=target), code, message)
+
+
+def held(draft: Draft, situation: Situation, code: str, message: str) -> Draft:
+    """The draft without its move, and the note why."""
+    still = replace(draft, target=situation.applied, course=Course.HOLD)
+    return noted(still, code, message)
+
+
+def distance(one: Shares, other: Shares) -> float:
+    """Largest difference of a share."""
+    return max((abs(a - b) for a, b in zip(one, other, strict=True)), default=0.0)
+
+
+def toward(start: Shares, end: Shares, step: float) -> Shares:
+    """`end`, or the point on the way to it at which the first share has changed by `step`."""
+    far = distance(start, end)
+    if far <= step:
+        return end
+    return tuple(a + (b - a) * step / far for a, b in zip(start, end, strict=True))
+
+
+def predicted_ms(proposal: Proposal, shares: Shares) -> float | None:
+    """The proposal's curve at these shares, straight between its points; None without a curve.
+
+    None too beyond the ends of the curve: what was not predicted is not known.
+    """
+    ratios = [point.ratio for point in proposal.curve]
+    if not ratios or not ratios[0] - 1e-9 <= shares[0] <= ratios[-1] + 1e-9:
+        return None
+    values = [point.response_time_ms for point in proposal.curve]
+    return float(np.interp(shares[0], ratios, values))

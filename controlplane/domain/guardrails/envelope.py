@@ -1,0 +1,139 @@
+"""The envelope: every proposal passes these guards, in this order, before any data plane.
+
+Called by the engine once per service and cycle, by the backtest, and for a replay. Pure: the
+same proposal, situation and state give the same verdict.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from controlplane.domain.guardrails.bounds import exact, keeps_serving, within_bounds, within_step
+from controlplane.domain.guardrails.capacity import measured, relieved, within_capacity
+from controlplane.domain.guardrails.draft import (
+    NEGLIGIBLE,
+    Course,
+    Draft,
+    distance,
+    predicted_ms,
+)
+from controlplane.domain.guardrails.freshness import fresh, sane
+from controlplane.domain.guardrails.learning import (
+    margin,
+    promise_kept,
+    supported,
+    well_formed,
+    worthwhile,
+)
+from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.guardrails.pacing import (
+    cooled_down,
+    dwelt,
+    recent_changes,
+    within_budget,
+)
+from controlplane.domain.guardrails.state import GuardState, Outcome, Verdict
+from controlplane.domain.strategies.situation import Proposal, Situation
+
+Guard = Callable[[Draft, Situation, GuardState, EnvelopeLimits], Draft]
+
+# Facts first, then what the move is, how far, whether it is worth it and whether it is time;
+# last the way out of an overload, which no earlier guard may block.
+GUARDS: tuple[Guard, ...] = (
+    fresh,
+    sane,
+    measured,
+    well_formed,
+    promise_kept,
+    within_bounds,
+    supported,
+    within_step,
+    within_capacity,
+    keeps_serving,
+    worthwhile,
+    dwelt,
+    cooled_down,
+    within_budget,
+    relieved,
+)
+
+OUTCOMES = {
+    Course.MOVE: Outcome.MOVED,
+    Course.RELIEF: Outcome.MOVED,
+    Course.REVERT: Outcome.REVERTED,
+    Course.RAMP: Outcome.RAMPED,
+}
+
+# How long reverts are remembered, in windows of the change budget (an hour each).
+REVERT_MEMORY = 2
+
+
+def judge(
+    proposal: Proposal, situation: Situation, state: GuardState, limits: EnvelopeLimits
+) -> Verdict:
+    """Let a proposal through, trim it, or refuse it.
+
+    Args:
+        state: `Verdict.state` of the service's last verdict that went into force, else
+            `GuardState()`.
+
+    Returns:
+        The shares to put in force (sum 1), the notes of the guards (not the proposal's own), and
+        the state to store with them.
+    """
+    draft = Draft(
+        proposal=proposal,
+        target=proposal.shares,
+        cycles_over=state.cycles_over,
+        counted_s=state.counted_s,
+    )
+    for guard in GUARDS:
+        draft = guard(draft, situation, state, limits)
+    if distance(draft.target, situation.applied) < NEGLIGIBLE:
+        draft = replace(draft, target=situation.applied, course=Course.HOLD)
+    else:
+        draft = replace(draft, target=exact(draft.target))
+    return Verdict(
+        outcome=OUTCOMES.get(draft.course, Outcome.HELD),
+        shares=draft.target,
+        state=_next_state(draft, situation, state, limits),
+        notes=draft.notes,
+    )
+
+
+def _next_state(
+    draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits
+) -> GuardState:
+    now_s = situation.now_s
+    reverts_since_s = now_s - REVERT_MEMORY * limits.changes_window_s
+    kept = replace(
+        state,
+        changes_s=recent_changes(situation, state, limits),
+        reverts_s=tuple(time_s for time_s in state.reverts_s if time_s > reverts_since_s),
+        cycles_over=draft.cycles_over,
+        counted_s=draft.counted_s,
+    )
+    if draft.course not in OUTCOMES:
+        return kept
+    # Whatever moved, the earlier promise is void.
+    moved = replace(
+        kept, previous=situation.applied, moved_to=draft.target, expected_ms=0.0, cycles_over=0
+    )
+    if draft.course is Course.RAMP:
+        return moved
+    moved = replace(moved, changes_s=(*kept.changes_s, now_s))
+    if draft.course is Course.REVERT:
+        return replace(
+            moved,
+            previous=(),
+            hold_until_s=now_s + limits.cooldown_s,
+            reverts_s=(*kept.reverts_s, now_s),
+        )
+    if draft.course is Course.MOVE:
+        return replace(moved, expected_ms=_promise_ms(draft, situation, limits))
+    return moved
+
+
+def _promise_ms(draft: Draft, situation: Situation, limits: EnvelopeLimits) -> float:
+    """Upper bound of the response time that the curve promises at the target; 0 is none."""
+    predicted = predicted_ms(draft.proposal, draft.target)
+    return 0.0 if predicted is None else predicted * (1.0 + margin(situation, limits))

@@ -1,0 +1,71 @@
+"""Guards on the metrics: law 4, missing is not zero."""
+
+import math
+from dataclasses import replace
+
+from controlplane.domain.guardrails.bounds import bounded
+from controlplane.domain.guardrails.draft import Course, Draft, distance, noted, retargeted, toward
+from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.guardrails.state import GuardState
+from controlplane.domain.strategies.rules import static
+from controlplane.domain.strategies.situation import Center, Situation
+
+
+def fresh(draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits) -> Draft:
+    """Hold while a bearing centre's newest sample is old; ramp to the static ratio after long.
+
+    Age counts from receipt by our own clock.
+    """
+    silent = max(_ages_s(situation))
+    if silent <= limits.fresh_s:
+        return draft
+    blind = replace(draft, target=situation.applied, course=Course.BLIND_HOLD)
+    blind = noted(blind, "metrics_stale", f"newest sample {silent:.0f} s old, {limits.fresh_s:g} s")
+    if silent <= limits.ramp_after_s:
+        return blind
+    fallback = bounded(static(situation).shares, situation, limits)
+    target = toward(situation.applied, fallback, limits.ramp_step)
+    ramp = replace(blind, course=Course.RAMP)
+    return retargeted(
+        ramp,
+        target,
+        "ramping_to_static",
+        f"silent for more than {limits.ramp_after_s:g} s: "
+        f"{distance(situation.applied, fallback):.3f} away from the static ratio",
+    )
+
+
+def sane(draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits) -> Draft:
+    """Hold when a newest sample cannot be a fact (a replayed or imported situation)."""
+    if draft.course is not Course.MOVE:
+        return draft
+    absurd = [center.name for center in situation.centers if not _credible(situation, center)]
+    if not absurd:
+        return draft
+    blind = replace(draft, target=situation.applied, course=Course.BLIND_HOLD)
+    return noted(blind, "metrics_insane", f"newest sample of {', '.join(absurd)} is no fact")
+
+
+def _ages_s(situation: Situation) -> list[float]:
+    """Age of the newest sample of every centre that bears traffic, now or in normal times."""
+    return [
+        situation.window.age_s(center.name, situation.now_s)
+        for center, bears, share in zip(
+            situation.centers, situation.bearing, situation.applied, strict=True
+        )
+        if bears or share > 0
+    ]
+
+
+def _credible(situation: Situation, center: Center) -> bool:
+    newest = situation.window.latest(center.name)
+    if newest is None:
+        return True
+    cpu = 0.0 if newest.cpu_avg is None else newest.cpu_avg
+    return (
+        math.isfinite(newest.response_time_ms)
+        and newest.response_time_ms >= 0
+        and math.isfinite(newest.load)
+        and newest.load >= 0
+        and 0 <= cpu <= 1
+    )

@@ -1,0 +1,50 @@
+"""The candidates of a two-centre search, and the choice among them.
+
+S4's grid: the primary's share from 0.20 to 0.80 in steps of 0.01, 61 ratios; the smallest
+prediction wins, the lowest ratio of equal ones. Called by every strategy that predicts.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from controlplane.domain.strategies.rules import hold
+from controlplane.domain.strategies.situation import CurvePoint, Note, Proposal, Situation
+
+FloatArray = NDArray[np.float64]
+
+GRID: FloatArray = np.arange(20, 81) / 100.0
+GRID.flags.writeable = False
+
+
+def choose(
+    situation: Situation, strategy: str, predicted_ms: ArrayLike, *, learned: bool
+) -> Proposal:
+    """Propose the candidate with the smallest prediction.
+
+    Args:
+        predicted_ms: (61,) along `GRID`; a candidate that is not finite is dropped.
+        learned: whether the support box of the envelope applies.
+
+    Returns:
+        The proposal with its curve; shares in force, with a note, when nothing is finite.
+    """
+    values = np.asarray(predicted_ms, dtype=np.float64)
+    finite = np.isfinite(values)
+    lost = Note(
+        code="prediction_not_finite",
+        message=f"{int(np.count_nonzero(~finite))} of {len(GRID)} predictions are not finite",
+    )
+    if not finite.any():
+        return hold(situation, strategy, lost)
+    best = float(GRID[np.argmin(np.where(finite, values, np.inf))])
+    return Proposal(
+        strategy=strategy,
+        shares=(best, 1.0 - best),
+        curve=tuple(
+            CurvePoint(ratio=ratio, response_time_ms=value)
+            for ratio, value, kept in zip(GRID.tolist(), values.tolist(), finite, strict=True)
+            if kept
+        ),
+        learned=learned,
+        notes=() if finite.all() else (lost,),
+    )

@@ -1,0 +1,116 @@
+"""greybox and hybrid: a queue law per data centre, the load projected to each candidate.
+
+J(r) = sum_j load_j [ r f_A(k_A load_j r) + (1 - r) f_B(k_B load_j (1 - r)) ] / sum_j load_j
+over the points j of the coming cycle (LAB-learning.md section 2). hybrid multiplies it with
+exp(clip(m, +-0.05)), m the residual network. Two data centres only; otherwise they fall back.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controlplane.domain.strategies.candidates import GRID, choose
+from controlplane.domain.strategies.networks import projected_rows, without_share
+from controlplane.domain.strategies.projection import (
+    center_uses,
+    projected_loads,
+    trusted_laws,
+)
+from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
+from controlplane.domain.strategies.rules import fall_back, hold, missing_metrics, with_notes
+from controlplane.domain.strategies.situation import LearnedModel, Note, Proposal, Situation
+from controlplane.domain.topology import StrategyName
+
+FloatArray = NDArray[np.float64]
+
+# The network may correct the law by 5 % at most: it refines, it never overrules.
+RESIDUAL_LIMIT = 0.05
+
+
+def greybox(situation: Situation) -> Proposal:
+    """The ratio with the smallest load-weighted response time by the fitted queue laws."""
+    objective_ms = _answerable(situation, StrategyName.GREYBOX)
+    if isinstance(objective_ms, Proposal):
+        return objective_ms
+    return choose(situation, StrategyName.GREYBOX, objective_ms, learned=False)
+
+
+def hybrid(situation: Situation) -> Proposal:
+    """greybox, corrected by the residual network where its training reaches."""
+    objective_ms = _answerable(situation, StrategyName.HYBRID)
+    if isinstance(objective_ms, Proposal):
+        return objective_ms
+    factor = _correction(situation)
+    if isinstance(factor, Note):
+        plain = choose(situation, StrategyName.GREYBOX, objective_ms, learned=False)
+        return with_notes(plain, factor)
+    return choose(situation, StrategyName.HYBRID, objective_ms * factor, learned=False)
+
+
+def objective(situation: Situation, laws: tuple[CenterLaw, ...]) -> FloatArray:
+    """J along `GRID`: (61,) in ms; NaN when a centre's load or use is unknown."""
+    uses = center_uses(situation, laws)
+    loads = projected_loads(situation, uses)[:, None]
+    # Without traffic every candidate is judged at no load.
+    weights = loads if np.sum(loads) > 0 else np.ones_like(loads)
+    total = np.zeros((len(loads), len(GRID)))
+    for law, use, share in zip(laws, uses, (GRID, 1.0 - GRID), strict=True):
+        total += share * response_time_ms(law, use.use_per_load * loads * share)
+    if np.isnan(loads).any():
+        return np.full(len(GRID), np.nan)
+    return np.asarray(np.sum(weights * total, axis=0) / np.sum(weights))
+
+
+def _answerable(situation: Situation, strategy: str) -> FloatArray | Proposal:
+    """J along `GRID`, or the proposal in its place when it cannot be known."""
+    laws = _laws(situation)
+    if isinstance(laws, Note):
+        return fall_back(situation, laws)
+    if note := missing_metrics(situation):
+        return hold(situation, strategy, note)
+    objective_ms = objective(situation, laws)
+    if np.isfinite(objective_ms).all():
+        return objective_ms
+    unknown = Note(
+        code="load_unknown", message="load or use of a data centre is unknown: nothing to project"
+    )
+    return fall_back(situation, unknown)
+
+
+def _laws(situation: Situation) -> tuple[CenterLaw, ...] | Note:
+    if len(situation.centers) != 2:
+        return Note(code="not_two_centers", message="the queue laws know two data centres only")
+    if situation.model is None:
+        return Note(code="model_missing", message="the service has no model yet")
+    laws = trusted_laws(situation)
+    if not laws:
+        return Note(code="laws_untrusted", message="the model has no queue laws to be trusted")
+    return laws
+
+
+def _correction(situation: Situation) -> FloatArray | Note:
+    """exp(clip(m)) along `GRID`, or why there is none."""
+    model = situation.model
+    if model is None or model.residual is None:
+        return Note(code="residual_missing", message="the model has no residual network")
+    if note := without_share(situation):
+        return note
+    x = projected_rows(situation)
+    residual = np.asarray(model.residual(x), dtype=np.float64)
+    usable = _inside(model, x) & np.isfinite(residual)
+    if not usable.any():
+        return Note(
+            code="residual_outside_range",
+            message="no candidate lies in the training range of the residual network",
+        )
+    # Outside the range the nearest value inside goes on: dropping to 0 there would be a step
+    # in the curve, and the step itself would look like an optimum.
+    log_ratio = np.interp(GRID, GRID[usable], residual[usable])
+    return np.asarray(np.exp(np.clip(log_ratio, -RESIDUAL_LIMIT, RESIDUAL_LIMIT)))
+
+
+def _inside(model: LearnedModel, x: FloatArray) -> NDArray[np.bool_]:
+    """Which rows lie in the training range; a missing input counts as its mean, so as inside."""
+    if not model.feature_low or not model.feature_high:
+        return np.zeros(len(x), dtype=np.bool_)
+    outside = (x < np.asarray(model.feature_low)) | (x > np.asarray(model.feature_high))
+    return np.asarray(~outside.any(axis=1))

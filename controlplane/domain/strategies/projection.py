@@ -1,0 +1,154 @@
+"""Projection: what load and use of each data centre are now, and at other shares.
+
+Read by the strategies and by the envelope's capacity guard, so both see the same facts. CPU and
+bandwidth are consequences of the split: a what-if that holds them still asks for an impossible
+state (LAB-learning.md section 1). Works on a `Situation`; never fills a missing reading with 0.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controlplane.domain.strategies.queue_law import CenterLaw, utilization
+from controlplane.domain.strategies.situation import Center, Situation
+from controlplane.domain.telemetry import Sample, load_measure, reading
+
+FloatArray = NDArray[np.float64]
+
+# Periods that an average covers: enough to still the noise of one, few enough to see a loss of
+# capacity within one cycle.
+MEMORY_PERIODS = 4
+# Points of the coming cycle at which the load is projected.
+HORIZON_POINTS = 5
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CenterUse:
+    """One data centre over the last few periods; NaN is unknown.
+
+    Attributes:
+        load: mean load, in requests/s (or bit/s where no rate is reported).
+        use: mean utilisation, 0 at idle and 1 at saturation; may pass 1.
+        use_per_load: utilisation that one unit of load costs (k_d).
+        by_cpu: whether CPU told, not the declared capacity.
+    """
+
+    load: float
+    use: float
+    use_per_load: float
+    by_cpu: bool
+
+
+def recent(situation: Situation, center: Center) -> tuple[Sample, ...]:
+    """The samples of the last `MEMORY_PERIODS` periods by the sender's clock, oldest first."""
+    history = situation.window.samples.get(center.name, ())[-MEMORY_PERIODS:]
+    if not history:
+        return ()
+    since_s = history[-1].time_s - MEMORY_PERIODS * situation.period_s
+    return tuple(sample for sample in history if sample.time_s > since_s)
+
+
+def center_uses(situation: Situation, laws: Sequence[CenterLaw] = ()) -> tuple[CenterUse, ...]:
+    """Load and use of every data centre, in order.
+
+    Args:
+        laws: one per centre: utilisation counts up to the fitted saturation; () is by the
+            declared idle and full CPU alone.
+    """
+    histories = [recent(situation, center) for center in situation.centers]
+    measure = load_measure(sample for history in histories for sample in history)
+    return tuple(
+        _center_use(center, history, measure, laws[index] if laws else declared_law(center))
+        for index, (center, history) in enumerate(zip(situation.centers, histories, strict=True))
+    )
+
+
+def declared_law(center: Center) -> CenterLaw:
+    """A law that knows only the declared CPU range of the pool; its times mean nothing."""
+    idle, full = center.cluster.idle_cpu, center.cluster.full_cpu
+    return CenterLaw(
+        base_ms=1.0,
+        contention=0.0,
+        wait_ms=0.0,
+        servers=1.0,
+        idle_cpu=0.0 if idle is None else idle,
+        full_cpu=1.0 if full is None else full,
+    )
+
+
+def trusted_laws(situation: Situation) -> tuple[CenterLaw, ...]:
+    """The model's law of every centre, primary first; () when the model has none for them."""
+    model = situation.model
+    if model is None or len(model.laws) != len(situation.centers):
+        return ()
+    return model.laws
+
+
+def use_per_share(situation: Situation) -> tuple[float, ...]:
+    """Utilisation of each centre if it had the whole load, at the most of the coming cycle.
+
+    Utilisation at share s is s times this, up to the fitted saturation when there are laws. NaN
+    where neither CPU nor a request rate tells it.
+    """
+    uses = center_uses(situation, trusted_laws(situation))
+    load = float(np.max(projected_loads(situation, uses)))
+    return tuple(use.use_per_load * load for use in uses)
+
+
+def projected_loads(situation: Situation, uses: Sequence[CenterUse]) -> FloatArray:
+    """Total load at `HORIZON_POINTS` points of the coming cycle: (points,), in the load's unit.
+
+    The mean load of the last periods follows the model's daily profile p:
+    load(t + j) = load(t) / p(t) * p(t + j); without a profile it stays.
+    """
+    total = math.fsum(use.load for use in uses)
+    profile = situation.model.profile if situation.model else ()
+    ahead = np.arange(1, HORIZON_POINTS + 1) / HORIZON_POINTS * situation.cycle_s
+    if not profile:
+        return np.full(HORIZON_POINTS, total)
+    middle_s = situation.now_s - MEMORY_PERIODS * situation.period_s / 2
+    past = _profile_at(profile, np.array([middle_s]))[0]
+    return np.asarray(total / max(past, 1e-6) * _profile_at(profile, situation.now_s + ahead))
+
+
+def observed_shares(situation: Situation) -> tuple[float, ...]:
+    """Share of the load that each centre had in the newest period; the applied one if unknown."""
+    seen = situation.window.shares()
+    names = [center.name for center in situation.centers]
+    if any(name not in seen for name in names):
+        return situation.applied
+    return tuple(seen[name] for name in names)
+
+
+def _center_use(
+    center: Center, history: Sequence[Sample], measure: str, law: CenterLaw
+) -> CenterUse:
+    load = _mean([reading(sample, measure) for sample in history])
+    pairs = [
+        (float(utilization(law, sample.cpu_avg)), reading(sample, measure))
+        for sample in history
+        if sample.cpu_avg is not None
+    ]
+    busy, borne = math.fsum(u for u, _ in pairs), math.fsum(rate for _, rate in pairs)
+    if busy > 0 and borne > 0:
+        # The ratio of sums weighs each period by its load: a quiet one is mostly noise.
+        return CenterUse(load=load, use=busy / len(pairs), use_per_load=busy / borne, by_cpu=True)
+    per_load = math.nan
+    if measure == "request_rate_rps":
+        per_load = 1.0 / center.cluster.capacity_rps
+    return CenterUse(load=load, use=load * per_load, use_per_load=per_load, by_cpu=False)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def _profile_at(profile: Sequence[float], time_s: FloatArray) -> FloatArray:
+    """The profile at a time of the day (UTC), straight between the middles of its parts."""
+    parts = len(profile)
+    position = np.mod(time_s, DAY_S) / DAY_S * parts - 0.5
+    return np.asarray(np.interp(position, np.arange(parts), np.asarray(profile), period=parts))

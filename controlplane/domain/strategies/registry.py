@@ -1,0 +1,30 @@
+"""The strategies by name. Called by the engine once per service and cycle."""
+
+from collections.abc import Callable, Mapping
+
+from controlplane.domain.strategies import greybox, networks, rules
+from controlplane.domain.strategies.situation import Proposal, Situation
+from controlplane.domain.topology import StrategyName
+
+Strategy = Callable[[Situation], Proposal]
+
+STRATEGIES: Mapping[StrategyName, Strategy] = {
+    StrategyName.STATIC: rules.static,
+    StrategyName.CAPACITY: rules.capacity,
+    StrategyName.CPU_EQUALIZER: rules.cpu_equalizer,
+    StrategyName.THRESHOLD: rules.threshold,
+    StrategyName.PAPER_MLP: networks.paper_mlp,
+    StrategyName.PROJECTED_MLP: networks.projected_mlp,
+    StrategyName.GREYBOX: greybox.greybox,
+    StrategyName.HYBRID: greybox.hybrid,
+}
+
+
+def propose(situation: Situation) -> Proposal:
+    """Ask the service's strategy.
+
+    Returns:
+        A proposal whose `strategy` names the rule that really answered: a learned one that
+        cannot answer falls back and leaves a note. Never raises on missing metrics.
+    """
+    return STRATEGIES[situation.service.strategy](situation)

@@ -1,0 +1,146 @@
+"""Strategies without a model: static, capacity, cpu_equalizer and threshold.
+
+Called through the registry, and by the learned strategies as the ladder that they fall back
+along. Work for any number of data centres.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from controlplane.domain.strategies.projection import center_uses
+from controlplane.domain.strategies.situation import Note, Proposal, Shares, Situation
+from controlplane.domain.topology import StrategyName
+
+# Difference of utilisation that is not worth a move; below it the equaliser only follows noise.
+DEADBAND = 0.02
+# How far under the alarm level the threshold rule brings a centre, so that it leaves the edge.
+ALARM_MARGIN = 0.05
+
+
+def static(situation: Situation) -> Proposal:
+    """The declared ratio; the ratio of capacities where none is declared."""
+    declared = dict(situation.service.static_shares)
+    values = [declared.get(center.name, 0.0) for center in situation.centers]
+    if not any(value > 0 for value in values):
+        return capacity(situation)
+    return Proposal(strategy=StrategyName.STATIC, shares=normalized(values))
+
+
+def capacity(situation: Situation) -> Proposal:
+    """The ratio of the declared capacities of the centres that bear traffic."""
+    values = [
+        center.cluster.capacity_rps if bears else 0.0
+        for center, bears in zip(situation.centers, situation.bearing, strict=True)
+    ]
+    return Proposal(strategy=StrategyName.CAPACITY, shares=normalized(values))
+
+
+def cpu_equalizer(situation: Situation) -> Proposal:
+    """Shares at which all centres that bear traffic are equally busy: s_d ~ 1 / k_d.
+
+    k_d is the utilisation per unit of load over the last periods. Within `DEADBAND` of equal it
+    holds. Falls back to the static ratio when a centre reports no CPU, holds without samples.
+    """
+    if note := missing_metrics(situation):
+        return hold(situation, StrategyName.CPU_EQUALIZER, note)
+    uses = center_uses(situation)
+    bearing = [use for use, bears in zip(uses, situation.bearing, strict=True) if bears]
+    if not all(use.by_cpu for use in bearing):
+        note = Note(code="cpu_missing", message="a data centre reports no CPU above idle")
+        return with_notes(static(situation), note)
+    busy = [use.use for use in bearing]
+    if max(busy) - min(busy) <= DEADBAND:
+        note = Note(
+            code="within_deadband",
+            message=f"utilisation differs by {max(busy) - min(busy):.3f}, within {DEADBAND:g}",
+        )
+        return hold(situation, StrategyName.CPU_EQUALIZER, note)
+    values = [
+        1.0 / use.use_per_load if bears else 0.0
+        for use, bears in zip(uses, situation.bearing, strict=True)
+    ]
+    return Proposal(strategy=StrategyName.CPU_EQUALIZER, shares=normalized(values))
+
+
+def threshold(situation: Situation) -> Proposal:
+    """S4's rule: a centre above the service's alarm level sheds share to the others.
+
+    It sheds what brings its CPU `ALARM_MARGIN` under the level; the others take it by their room
+    below that point (capacity times the CPU that is left). Holds when nobody is above the level,
+    or nobody has room.
+    """
+    cpu = _newest_cpu(situation)
+    if all(math.isnan(value) for value in cpu):
+        note = Note(code="cpu_missing", message="no data centre reports CPU")
+        return hold(situation, StrategyName.THRESHOLD, note)
+    level = situation.service.alarm_cpu
+    if not any(value > level for value in cpu):
+        note = Note(code="below_alarm", message=f"no CPU is above the alarm level {level:g}")
+        return hold(situation, StrategyName.THRESHOLD, note)
+    aim = max(level - ALARM_MARGIN, 0.0)
+    room = [
+        (aim - value) * center.cluster.capacity_rps if bears and value < aim else 0.0
+        for value, center, bears in zip(cpu, situation.centers, situation.bearing, strict=True)
+    ]
+    if not any(room):
+        note = Note(code="no_room", message=f"no other data centre is below CPU {aim:.2f}")
+        return hold(situation, StrategyName.THRESHOLD, note)
+    shed = [
+        share * (1.0 - aim / value) if value > level else 0.0
+        for share, value in zip(situation.applied, cpu, strict=True)
+    ]
+    shares = [
+        share - loss + math.fsum(shed) * space / math.fsum(room)
+        for share, loss, space in zip(situation.applied, shed, room, strict=True)
+    ]
+    note = Note(code="alarm", message=f"CPU {max_known(cpu):.2f} is above the level {level:g}")
+    return Proposal(
+        strategy=StrategyName.THRESHOLD, shares=normalized(shares), urgent=True, notes=(note,)
+    )
+
+
+def fall_back(situation: Situation, note: Note) -> Proposal:
+    """What a learned strategy proposes when it cannot: the equaliser, else the static ratio."""
+    return with_notes(cpu_equalizer(situation), note)
+
+
+def hold(situation: Situation, strategy: str, *notes: Note) -> Proposal:
+    """Propose the shares that are in force."""
+    return Proposal(strategy=strategy, shares=situation.applied, notes=notes)
+
+
+def with_notes(proposal: Proposal, *notes: Note) -> Proposal:
+    """The proposal with notes before its own."""
+    return replace(proposal, notes=(*notes, *proposal.notes))
+
+
+def missing_metrics(situation: Situation) -> Note | None:
+    """A note that names the centres bearing traffic that never sent a sample; None if all did."""
+    silent = [
+        center.name
+        for center, bears in zip(situation.centers, situation.bearing, strict=True)
+        if bears and situation.window.latest(center.name) is None
+    ]
+    if not silent:
+        return None
+    return Note(code="metrics_missing", message=f"no sample from {', '.join(silent)}")
+
+
+def normalized(values: Sequence[float]) -> Shares:
+    """The values divided by their sum, which is positive."""
+    total = math.fsum(values)
+    return tuple(value / total for value in values)
+
+
+def max_known(values: Sequence[float]) -> float:
+    """The largest value that is not NaN; -inf when there is none."""
+    return max((value for value in values if not math.isnan(value)), default=-math.inf)
+
+
+def _newest_cpu(situation: Situation) -> tuple[float, ...]:
+    newest = [situation.window.latest(center.name) for center in situation.centers]
+    return tuple(
+        math.nan if sample is None or sample.cpu_avg is None else sample.cpu_avg
+        for sample in newest
+    )
