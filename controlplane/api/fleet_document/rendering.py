@@ -15,25 +15,30 @@ _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 def render(fleet: Fleet) -> str:
     """The fleet as YAML in canonical order."""
-    facts = normalized(fleet)
-    # Sections stay when they are empty: an exported file shows what could stand there.
-    document = {f.name: plain(getattr(facts, f.name)) for f in dataclasses.fields(facts)}
+    content = document(fleet)
     text: str = yaml.dump(
-        document, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, default_flow_style=None
+        content, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, default_flow_style=None
     )
     return text
 
 
-def plain(value: object) -> object:
+def document(fleet: Fleet) -> dict[str, object]:
+    """The fleet as JSON's types in canonical order: the same document as in YAML."""
+    facts = normalized(fleet)
+    # Sections stay when they are empty: an exported file shows what could stand there.
+    return {f.name: _plain(getattr(facts, f.name)) for f in dataclasses.fields(facts)}
+
+
+def _plain(value: object) -> object:
     """A part of a fleet as the document's types, without what has its default."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         entries = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
         if isinstance(value, Service):
             entries["static_shares"] = value.static_shares and dict(value.static_shares)
         usual = {f.name: f.default for f in dataclasses.fields(value)}
-        return {key: plain(item) for key, item in entries.items() if item != usual[key]}
+        return {key: _plain(item) for key, item in entries.items() if item != usual[key]}
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
-        return [plain(item) for item in value]
+        return [_plain(item) for item in value]
     return str(value) if isinstance(value, StrEnum) else value

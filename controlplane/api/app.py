@@ -1,0 +1,77 @@
+"""Makes the HTTP application from the engine's parts. Called by `wiring` and by tests."""
+
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from fastapi import APIRouter, FastAPI
+from starlette.routing import BaseRoute
+
+from controlplane.api import problems
+from controlplane.api.conditional import ConfigBytes
+from controlplane.api.dependencies import ApiServices
+from controlplane.api.edge import Edge
+from controlplane.api.metrics import HttpMetrics, Measured
+from controlplane.api.resources import (
+    audit,
+    config,
+    decisions,
+    fleet,
+    gateways,
+    health,
+    models,
+    samples,
+    services,
+    tokens,
+    watch,
+)
+from controlplane.api.throttle import Throttle
+
+PREFIX = "/v1"
+ROUTERS: tuple[APIRouter, ...] = (
+    samples.router,
+    fleet.router,
+    config.router,
+    watch.router,
+    decisions.router,
+    services.router,
+    gateways.router,
+    models.router,
+    tokens.router,
+    audit.router,
+)
+
+
+def create_app(parts: ApiServices, pages: Sequence[BaseRoute] = ()) -> FastAPI:
+    """Make the application.
+
+    Args:
+        parts: the engine.
+        pages: the console's routes; they get no access that a token does not give.
+    """
+    app = FastAPI(
+        title="Signalbox",
+        version=_version(),
+        summary="Weights, routes and policies for gateways; decisions and models for people.",
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.services = parts
+    app.state.throttle = Throttle()
+    app.state.config_bytes = ConfigBytes()
+    app.state.metrics = HttpMetrics()
+    problems.install(app)
+    for router in ROUTERS:
+        app.include_router(router, prefix=PREFIX)
+    app.include_router(health.router)
+    app.router.routes.extend(pages)
+    app.add_middleware(Edge)
+    app.add_middleware(Measured, metrics=app.state.metrics)
+    return app
+
+
+def _version() -> str:
+    try:
+        return version("signalbox")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,66 @@
+"""Entity tags and long polls over the published snapshot, answered from memory.
+
+Called by the configuration resource. A tag is strong: it is the digest of the exact bytes. An
+answer of 304 encodes nothing and reads no store.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from controlplane.domain import snapshot as snapshots
+from controlplane.domain.snapshot import Section, Snapshot
+from controlplane.engine.publication import Publication
+
+
+def tag(digest: str) -> str:
+    """The strong entity tag of a digest."""
+    return f'"{digest}"'
+
+
+def matches(condition: str | None, etag: str) -> bool:
+    """Whether an If-None-Match header names the tag (RFC 9110: weak comparison, `*` is any)."""
+    if condition is None:
+        return False
+    named = (part.strip().removeprefix("W/") for part in condition.split(","))
+    return any(one in ("*", etag) for one in named)
+
+
+@dataclass(slots=True)
+class ConfigBytes:
+    """The encoded whole of the newest snapshot, made once for all who fetch it."""
+
+    version: str = ""
+    body: bytes = b""
+
+    def of(self, snapshot: Snapshot) -> bytes:
+        """The bytes of a snapshot's whole content."""
+        if self.version != snapshot.version:
+            self.body = snapshots.encode(snapshot)
+            self.version = snapshot.version
+        return self.body
+
+
+def etag_of(snapshot: Snapshot, section: Section | None) -> str:
+    """The tag of a section, or of the whole."""
+    return tag(snapshot.version if section is None else snapshot.digests[section])
+
+
+async def wait_for_change(
+    publication: Publication, is_held: Callable[[Snapshot], bool], wait_s: float
+) -> Snapshot | None:
+    """The newest snapshot, as soon as the caller does not hold it, at the latest after `wait_s`.
+
+    Returns:
+        A snapshot, held by the caller if nothing changed in time; None if there is none yet.
+    """
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + wait_s
+    snapshot = publication.current
+    while wait_s > 0 and (snapshot is None or is_held(snapshot)):
+        revision = 0 if snapshot is None else snapshot.revision
+        newer = await publication.changed_since(revision, deadline - clock())
+        if newer is None:
+            break
+        snapshot = newer
+    return snapshot

@@ -1,0 +1,88 @@
+"""What the routers are given: the engine, and the caller after the token check.
+
+`wiring` fills `ApiServices`; routers ask for `Services` and for one of the callers below, which
+is the only place where REST checks tokens.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from controlplane.api.throttle import Throttle
+from controlplane.domain.access import Permission, Principal
+from controlplane.engine.access import Access
+from controlplane.engine.consumers import Consumers
+from controlplane.engine.delivery import Courier
+from controlplane.engine.fleets import Fleets
+from controlplane.engine.intake import Intake
+from controlplane.engine.loop import ReconcileLoop
+from controlplane.engine.models import Models
+from controlplane.engine.publication import Publication
+from controlplane.engine.stages import Instruments
+from controlplane.ports import AuditLog, DecisionStore, SampleStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiServices:
+    """Everything that a router may call.
+
+    Attributes:
+        ready: whether the first full snapshot is served.
+        period_s: length of a sample's period, for data sets.
+    """
+
+    access: Access
+    publication: Publication
+    consumers: Consumers
+    intake: Intake
+    fleets: Fleets
+    loop: ReconcileLoop
+    models: Models
+    decisions: DecisionStore
+    samples: SampleStore
+    audit: AuditLog
+    couriers: tuple[Courier, ...]
+    instruments: Instruments
+    ready: Callable[[], bool]
+    period_s: float = 60.0
+
+
+_bearer = HTTPBearer(auto_error=False, description="A token, `sbx_...`")
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
+
+
+def _services(request: Request) -> ApiServices:
+    services: ApiServices = request.app.state.services
+    return services
+
+
+def _secret(given: Credentials) -> str | None:
+    return None if given is None else given.credentials
+
+
+Services = Annotated[ApiServices, Depends(_services)]
+Secret = Annotated[str | None, Depends(_secret)]
+
+
+def needs(permission: Permission) -> Callable[..., Awaitable[Principal]]:
+    """A dependency that answers who is calling, or refuses."""
+
+    async def caller(request: Request, services: Services, secret: Secret) -> Principal:
+        throttle: Throttle = request.app.state.throttle
+        client = request.client.host if request.client is not None else ""
+        await throttle.before(client, known=services.access.knows(secret))
+        with throttle.watching(client, presented=secret is not None):
+            return await services.access.check(secret, permission)
+
+    return caller
+
+
+Viewer = Annotated[Principal, Depends(needs(Permission.READ))]
+ConfigReader = Annotated[Principal, Depends(needs(Permission.READ_CONFIG))]
+SampleSender = Annotated[Principal, Depends(needs(Permission.SEND_SAMPLES))]
+Operator = Annotated[Principal, Depends(needs(Permission.OPERATE))]
+ModelKeeper = Annotated[Principal, Depends(needs(Permission.MANAGE_MODELS))]
+Admin = Annotated[Principal, Depends(needs(Permission.ADMINISTER))]

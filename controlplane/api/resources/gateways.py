@@ -1,0 +1,97 @@
+"""GET /v1/gateways: who runs which revision, who refused it and why."""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+
+from fastapi import APIRouter
+
+from controlplane.api.dependencies import Services, Viewer
+from controlplane.api.wire import Wire, stamp
+from controlplane.engine.delivery import DeliveryStatus
+from controlplane.ports import PlaneNode
+
+router = APIRouter(tags=["gateways"])
+
+REST = "rest"
+
+
+class GatewayOut(Wire):
+    """One consumer. `kind` is its data plane, or `rest` for one that polls."""
+
+    name: str
+    group: str
+    kind: str
+    connected: bool
+    revision: int
+    up_to_date: bool
+    acked: Mapping[str, str]
+    refused: Mapping[str, str]
+    seen: datetime
+    acks: int
+    nacks: int
+
+
+class PlaneOut(Wire):
+    """What one data plane has; `message` is its own words when it is not in force."""
+
+    plane: str
+    state: str
+    revision: int
+    version: str
+    message: str
+    since: datetime
+
+
+class GatewaysOut(Wire):
+    """The newest revision, and everyone against it."""
+
+    revision: int
+    version: str
+    items: list[GatewayOut]
+    planes: list[PlaneOut]
+
+
+@router.get("/gateways")
+async def list_gateways(services: Services, _caller: Viewer) -> GatewaysOut:
+    """Who runs what."""
+    current = services.publication.current
+    revision = 0 if current is None else current.revision
+    statuses = [courier.status for courier in services.couriers]
+    observed = await asyncio.gather(*(courier.nodes() for courier in services.couriers))
+    polling = services.consumers.nodes(services.instruments.now())
+    by_kind = [(REST, polling)]
+    by_kind += [(status.plane, nodes) for status, nodes in zip(statuses, observed, strict=True)]
+    return GatewaysOut(
+        revision=revision,
+        version="" if current is None else current.version,
+        items=[_gateway(kind, node, revision) for kind, nodes in by_kind for node in nodes],
+        planes=[_plane(status) for status in statuses],
+    )
+
+
+def _gateway(kind: str, node: PlaneNode, newest: int) -> GatewayOut:
+    return GatewayOut(
+        name=node.name,
+        group=node.group,
+        kind=kind,
+        connected=node.connected,
+        revision=node.revision,
+        up_to_date=node.connected and node.revision == newest and not node.refused,
+        acked=dict(node.acked),
+        refused=dict(node.refused),
+        seen=stamp(node.seen_s),
+        acks=node.acks,
+        nacks=node.nacks,
+    )
+
+
+def _plane(status: DeliveryStatus) -> PlaneOut:
+    return PlaneOut(
+        plane=status.plane,
+        state=status.state,
+        revision=status.revision,
+        version=status.version,
+        message=status.message,
+        since=stamp(status.since_s),
+    )

@@ -1,0 +1,83 @@
+"""GET and POST /v1/models, and promotion: which trained model decides for a service."""
+
+from datetime import datetime
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Path, Query, Request, status
+from pydantic import Field
+
+from controlplane.api.dependencies import ModelKeeper, Services, Viewer
+from controlplane.api.wire import Items, Reason, Wire, stamp
+from controlplane.domain.errors import NotFound
+from controlplane.ports import StoredModel
+
+BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string"}}},
+    }
+}
+
+router = APIRouter(tags=["models"])
+
+
+class ModelOut(Wire):
+    """A registered model; `description` is what training wrote about it."""
+
+    digest: str
+    service: str
+    created: datetime
+    aliases: list[str]
+    description: dict[str, object]
+
+
+class PromotionIn(Wire):
+    """Which service the model shall decide for."""
+
+    service: Annotated[str, Field(max_length=64)]
+    reason: Reason = ""
+
+
+@router.get("/models")
+async def list_models(
+    services: Services,
+    _caller: Viewer,
+    service: Annotated[str | None, Query(max_length=64)] = None,
+) -> Items[ModelOut]:
+    """Registered models, newest first."""
+    return Items(items=[_model(stored) for stored in await services.models.all(service)])
+
+
+@router.post("/models", status_code=status.HTTP_201_CREATED, openapi_extra=BODY)
+async def register_model(
+    request: Request, services: Services, caller: ModelKeeper, reason: Reason = ""
+) -> ModelOut:
+    """Register an artifact that training made; it decides nothing until it is promoted."""
+    return _model(await services.models.add(await request.body(), caller, reason))
+
+
+@router.post("/models/{digest}:promote")
+async def promote_model(
+    services: Services,
+    caller: ModelKeeper,
+    digest: Annotated[str, Path(max_length=128)],
+    wanted: PromotionIn,
+) -> ModelOut:
+    """Put a registered model in service, from the next cycle on."""
+    await services.models.promote(wanted.service, digest, caller, wanted.reason)
+    for stored in await services.models.all(wanted.service):
+        if stored.digest == digest:
+            return _model(stored)
+    raise NotFound("model_not_found", f"service {wanted.service} has no model {digest}")
+
+
+def _model(stored: StoredModel) -> ModelOut:
+    description = orjson.loads(stored.description or "{}")
+    return ModelOut(
+        digest=stored.digest,
+        service=stored.service,
+        created=stamp(stored.created_s),
+        aliases=list(stored.aliases),
+        description=description if isinstance(description, dict) else {},
+    )

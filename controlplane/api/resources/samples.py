@@ -1,0 +1,127 @@
+"""POST /v1/samples: metrics come in; a bad sample is a finding in the answer, the rest count."""
+
+import asyncio
+from collections.abc import Sequence
+
+import orjson
+from fastapi import APIRouter, Request, Response, status
+from pydantic import ValidationError
+
+from controlplane.api.dependencies import SampleSender, Services
+from controlplane.api.wire import SampleIn, Wire
+from controlplane.domain.errors import Invalid
+from controlplane.domain.telemetry import Sample
+from controlplane.engine.intake import SampleFinding
+
+MOST_SAMPLES = 10_000
+# A body above this takes more than 10 ms to check, so it leaves the event loop.
+LARGE_BYTES = 64_000
+BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["samples"],
+                    "properties": {
+                        "samples": {
+                            "type": "array",
+                            "maxItems": MOST_SAMPLES,
+                            "items": SampleIn.model_json_schema(),
+                        }
+                    },
+                }
+            }
+        },
+    }
+}
+
+router = APIRouter(tags=["samples"])
+
+Read = tuple[list[tuple[int, Sample]], list[SampleFinding]]
+
+
+class FindingOut(Wire):
+    """What is wrong with one sample; `index` counts from 0 in the call."""
+
+    index: int
+    code: str
+    field: str
+    message: str
+
+
+class ReceiptOut(Wire):
+    """Answer to one call."""
+
+    accepted: int
+    findings: list[FindingOut]
+
+
+@router.post("/samples", status_code=status.HTTP_202_ACCEPTED, openapi_extra=BODY)
+async def send_samples(
+    request: Request, response: Response, services: Services, _caller: SampleSender
+) -> ReceiptOut:
+    """Take samples: 202 when all count, 200 when some are findings."""
+    body = await request.body()
+    now_s = services.instruments.now()
+    if len(body) > LARGE_BYTES:
+        indexed, malformed = await asyncio.to_thread(_read, body, now_s)
+    else:
+        indexed, malformed = _read(body, now_s)
+    receipt = await services.intake.accept([sample for _, sample in indexed])
+    # Engine findings count in what was well-formed; callers count in what they sent.
+    judged = [(indexed[finding.index][0], finding) for finding in receipt.findings]
+    findings = [*((finding.index, finding) for finding in malformed), *judged]
+    if findings:
+        response.status_code = status.HTTP_200_OK
+    return ReceiptOut(accepted=receipt.accepted, findings=_findings(findings))
+
+
+def _findings(found: Sequence[tuple[int, SampleFinding]]) -> list[FindingOut]:
+    return [
+        FindingOut(index=index, code=one.code, field=one.field, message=one.message)
+        for index, one in sorted(found, key=lambda pair: pair[0])
+    ]
+
+
+def _read(body: bytes, now_s: float) -> Read:
+    indexed: list[tuple[int, Sample]] = []
+    findings: list[SampleFinding] = []
+    for index, item in enumerate(_items(body)):
+        try:
+            indexed.append((index, SampleIn.model_validate(item).sample(now_s)))
+        except ValidationError as error:
+            findings.append(_malformed(index, error))
+    return indexed, findings
+
+
+def _items(body: bytes) -> list[object]:
+    try:
+        content = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Invalid(
+            "samples_unreadable", f"the body is not JSON: {error}; send a list of samples"
+        ) from error
+    items = content.get("samples") if isinstance(content, dict) else content
+    if not isinstance(items, list):
+        raise Invalid(
+            "samples_unreadable", 'the body must be {"samples": [...]} or a list of samples'
+        )
+    if len(items) > MOST_SAMPLES:
+        raise Invalid(
+            "too_many_samples",
+            f"the call has {len(items)} samples; the limit is {MOST_SAMPLES}: send several calls",
+        )
+    return items
+
+
+def _malformed(index: int, error: ValidationError) -> SampleFinding:
+    fault = error.errors(include_url=False)[0]
+    field = str(fault["loc"][0]) if fault["loc"] else ""
+    return SampleFinding(
+        index=index,
+        code="sample_malformed",
+        field=field,
+        message=f"{field or 'the sample'}: {fault['msg']}",
+    )

@@ -1,0 +1,143 @@
+"""GET /v1/services: each service now, its samples, and its data set for training."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import PlainTextResponse
+
+from controlplane.api.dependencies import ApiServices, Services, Viewer
+from controlplane.api.wire import (
+    Answers,
+    DecisionSummary,
+    Items,
+    SampleOut,
+    Time,
+    Wire,
+    finite,
+    seconds,
+    summary_of,
+)
+from controlplane.domain.topology import Cluster, Service
+from controlplane.domain.units import BASIS_POINTS
+from controlplane.engine.dataset import dataset
+
+HOUR_S = 3600.0
+MOST_SAMPLES = 20_000
+# Ten months of five-minute cycles.
+MOST_DECISIONS = 86_400
+CSV: Answers = {200: {"content": {"text/csv": {}}, "description": "One row for each period"}}
+
+router = APIRouter(tags=["services"])
+
+Name = Annotated[str, Path(max_length=64)]
+
+
+class CenterOut(Wire):
+    """A service in one data centre; `share` is the published one, 0..1."""
+
+    name: str
+    role: str
+    capacity_rps: float
+    endpoints: int
+    share: float
+    sample: SampleOut | None
+    sample_age_s: float | None
+
+
+class ServiceOut(Wire):
+    """A service now; `model` is the digest of the model that decides, "" without one."""
+
+    name: str
+    strategy: str
+    model: str
+    datacenters: list[CenterOut]
+    decision: DecisionSummary | None
+
+
+@router.get("/services")
+async def list_services(services: Services, _caller: Viewer) -> Items[ServiceOut]:
+    """Every service with its shares, newest samples and newest decision."""
+    fleet = services.fleets.current.fleet
+    return Items(items=[_service(services, service) for service in fleet.services])
+
+
+@router.get("/services/{name}")
+async def read_service(services: Services, _caller: Viewer, name: Name) -> ServiceOut:
+    """One service."""
+    return _service(services, services.fleets.current.fleet.service(name))
+
+
+@router.get("/services/{name}/samples")
+async def list_samples(
+    services: Services,
+    _caller: Viewer,
+    name: Name,
+    since: Annotated[
+        Time | None, Query(description="RFC 3339 or epoch seconds; the last hour if left out.")
+    ] = None,
+) -> Items[SampleOut]:
+    """Samples of a service by time, the newest 20,000 at most."""
+    services.fleets.current.fleet.service(name)
+    since_s = services.instruments.now() - HOUR_S if since is None else seconds(since)
+    found = await services.samples.since(name, since_s)
+    return Items(items=[SampleOut.of(sample) for sample in found[-MOST_SAMPLES:]])
+
+
+@router.get("/services/{name}/dataset", responses=CSV, response_class=PlainTextResponse)
+async def read_dataset(
+    services: Services,
+    _caller: Viewer,
+    name: Name,
+    since: Annotated[
+        Time | None, Query(description="RFC 3339 or epoch seconds; everything if left out.")
+    ] = None,
+) -> PlainTextResponse:
+    """The training data set of a service, in the format that `signalbox models train` reads."""
+    service = services.fleets.current.fleet.service(name)
+    samples = await services.samples.since(name, 0.0 if since is None else seconds(since))
+    decisions = await services.decisions.recent(name, MOST_DECISIONS)
+    text = await asyncio.to_thread(dataset, service, samples, decisions, services.period_s)
+    return PlainTextResponse(text, media_type="text/csv")
+
+
+def _service(services: ApiServices, service: Service) -> ServiceOut:
+    decision = services.loop.decisions.get(service.name)
+    champion = services.models.champions.get(service.name)
+    shares = _shares(services, service.name)
+    return ServiceOut(
+        name=service.name,
+        strategy=service.strategy,
+        model="" if champion is None else champion.digest,
+        datacenters=[_center(services, service, each, shares) for each in service.clusters],
+        decision=None if decision is None else summary_of(decision),
+    )
+
+
+def _shares(services: ApiServices, service: str) -> dict[str, float]:
+    current = services.publication.current
+    sets = () if current is None else current.content.weights.weights
+    return {
+        center: weight / BASIS_POINTS
+        for one in sets
+        if one.service == service
+        for center, weight in one.weights.items()
+    }
+
+
+def _center(
+    services: ApiServices, service: Service, cluster: Cluster, shares: dict[str, float]
+) -> CenterOut:
+    window = services.intake.window(service.name)
+    sample = window.latest(cluster.datacenter)
+    roles = {center.name: center.role for center in services.fleets.current.fleet.datacenters}
+    age_s = window.age_s(cluster.datacenter, services.instruments.now())
+    return CenterOut(
+        name=cluster.datacenter,
+        role=roles[cluster.datacenter],
+        capacity_rps=cluster.capacity_rps,
+        endpoints=len(cluster.endpoints),
+        share=shares.get(cluster.datacenter, 0.0),
+        sample=None if sample is None else SampleOut.of(sample),
+        sample_age_s=finite(age_s),
+    )

@@ -1,0 +1,90 @@
+"""GET, POST and DELETE /v1/tokens: who may do what. A secret is shown once, when it is made."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Path, status
+from pydantic import AwareDatetime, Field
+
+from controlplane.api.dependencies import Admin, Services
+from controlplane.api.wire import Items, Reason, Wire, stamp, stamp_or_none
+from controlplane.domain.access import AccessRole, Token
+from controlplane.engine.access import TokenRequest
+
+router = APIRouter(tags=["tokens"])
+
+
+class TokenIn(Wire):
+    """A token to be made; `node` and `group` bind it to one ADS node id and gateway group."""
+
+    name: Annotated[str, Field(max_length=64)]
+    role: AccessRole
+    expires: AwareDatetime | None = None
+    node: Annotated[str, Field(max_length=64)] | None = None
+    group: Annotated[str, Field(max_length=64)] | None = None
+    reason: Reason = ""
+
+
+class TokenOut(Wire):
+    """A token without its secret."""
+
+    id: str
+    name: str
+    role: AccessRole
+    node: str | None
+    group: str | None
+    created: datetime
+    expires: datetime | None
+    revoked: datetime | None
+    once: bool
+
+
+class IssuedToken(TokenOut):
+    """A new token with its secret, which nothing can show again."""
+
+    secret: str
+
+
+@router.get("/tokens")
+async def list_tokens(services: Services, _caller: Admin) -> Items[TokenOut]:
+    """Every token, by creation."""
+    return Items(items=[_token(token) for token in await services.access.tokens()])
+
+
+@router.post("/tokens", status_code=status.HTTP_201_CREATED)
+async def issue_token(services: Services, caller: Admin, wanted: TokenIn) -> IssuedToken:
+    """Make a token; keep the secret of the answer."""
+    request = TokenRequest(
+        name=wanted.name,
+        role=wanted.role,
+        expires_s=None if wanted.expires is None else wanted.expires.timestamp(),
+        node=wanted.node,
+        group=wanted.group,
+    )
+    token, secret = await services.access.issue(request, caller, wanted.reason)
+    return IssuedToken(**_token(token).model_dump(), secret=secret)
+
+
+@router.delete("/tokens/{token_id}", status_code=status.HTTP_204_NO_CONTENT)
+async def revoke_token(
+    services: Services,
+    caller: Admin,
+    token_id: Annotated[str, Path(max_length=64)],
+    reason: Reason = "",
+) -> None:
+    """End a token at once."""
+    await services.access.revoke(token_id, caller, reason)
+
+
+def _token(token: Token) -> TokenOut:
+    return TokenOut(
+        id=token.id,
+        name=token.name,
+        role=token.role,
+        node=token.node,
+        group=token.group,
+        created=stamp(token.created_s),
+        expires=stamp_or_none(token.expires_s),
+        revoked=stamp_or_none(token.revoked_s),
+        once=token.once,
+    )

@@ -1,0 +1,175 @@
+"""Wire values that several resources share: times, lists, samples, decisions.
+
+Pydantic lives here and in `resources` only. Times are RFC 3339 on the wire, UTC epoch seconds
+inside; not-a-number has no JSON form and is null.
+"""
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StrictFloat, StrictStr
+
+from controlplane.domain.decisions import Decision
+from controlplane.domain.telemetry import Sample
+
+T = TypeVar("T")
+
+# FastAPI's own type for what an endpoint may answer.
+Answers = dict[int | str, dict[str, Any]]
+
+# Years 0001 to 9999 are what RFC 3339 can say.
+FIRST_S, LAST_S = -62_135_596_800.0, 253_402_300_799.0
+
+Reason = Annotated[str, Field(max_length=500, description="Why, for the audit log.")]
+Time = AwareDatetime | Annotated[StrictFloat, Field(ge=FIRST_S, le=LAST_S)]
+
+
+class Wire(BaseModel):
+    """What every body is: named fields only."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Items(Wire, Generic[T]):
+    """A list; `next` is the cursor of the next page, null at the end."""
+
+    items: list[T]
+    next: str | None = None
+
+
+def stamp(time_s: float) -> datetime:
+    """UTC epoch seconds as a wire time."""
+    return datetime.fromtimestamp(time_s, UTC)
+
+
+def stamp_or_none(time_s: float | None) -> datetime | None:
+    """As `stamp`; None stays None."""
+    return None if time_s is None else stamp(time_s)
+
+
+def seconds(time: datetime | float) -> float:
+    """A wire time as UTC epoch seconds."""
+    return time.timestamp() if isinstance(time, datetime) else time
+
+
+def finite(value: float) -> float | None:
+    """The number, None when it is not finite."""
+    return value if math.isfinite(value) else None
+
+
+class SampleIn(Wire):
+    """Metrics of one data centre and service over one period; what is left out is missing."""
+
+    service: StrictStr
+    datacenter: StrictStr
+    response_time_ms: StrictFloat
+    time: Time | None = Field(
+        default=None,
+        description="End of the period: RFC 3339, or UTC epoch seconds; left out, it is now.",
+    )
+    request_rate_rps: StrictFloat | None = None
+    response_time_p99_ms: StrictFloat | None = None
+    error_ratio: StrictFloat | None = None
+    inflight: StrictFloat | None = None
+    cpu_avg: StrictFloat | None = None
+    cpu_max: StrictFloat | None = None
+    memory: StrictFloat | None = None
+    disk: StrictFloat | None = None
+    ingress_bandwidth_bps: StrictFloat | None = None
+
+    def sample(self, now_s: float) -> Sample:
+        """The domain's sample, received now."""
+        values = self.model_dump(exclude={"time"})
+        time_s = now_s if self.time is None else seconds(self.time)
+        return Sample(time_s=time_s, received_s=now_s, **values)
+
+
+class SampleOut(SampleIn):
+    """A sample as it was taken."""
+
+    received: datetime
+
+    @classmethod
+    def of(cls, sample: Sample) -> "SampleOut":
+        """The wire form of a sample."""
+        metrics = {
+            name: getattr(sample, name)
+            for name in SampleIn.model_fields
+            if name not in ("time", "response_time_ms")
+        }
+        return cls(
+            time=stamp(sample.time_s),
+            received=stamp(sample.received_s),
+            response_time_ms=float(sample.response_time_ms),
+            **metrics,
+        )
+
+
+class NoteOut(Wire):
+    """Why something was proposed, trimmed or refused."""
+
+    code: str
+    message: str
+
+
+class DecisionSummary(Wire):
+    """One decision without its curve and samples; shares are 0..1 by data centre."""
+
+    id: str
+    time: datetime
+    service: str
+    trigger: str
+    strategy: str
+    outcome: str
+    model: str
+    revision: int
+    applied: Mapping[str, float]
+    proposed: Mapping[str, float]
+    decided: Mapping[str, float]
+    notes: list[NoteOut]
+
+
+class PointOut(Wire):
+    """Predicted mean response time if the primary had this share; null when not finite."""
+
+    ratio: float
+    response_time_ms: float | None
+
+
+class DecisionOut(DecisionSummary):
+    """One decision with everything that explains it."""
+
+    curve: list[PointOut]
+    samples: list[SampleOut]
+
+
+def summary_of(decision: Decision) -> DecisionSummary:
+    """The short wire form of a decision."""
+    return DecisionSummary(
+        id=decision.id,
+        time=stamp(decision.time_s),
+        service=decision.service,
+        trigger=decision.trigger,
+        strategy=decision.strategy,
+        outcome=decision.outcome,
+        model=decision.model,
+        revision=decision.revision,
+        applied=dict(zip(decision.centers, decision.applied, strict=True)),
+        proposed=dict(zip(decision.centers, decision.proposed, strict=True)),
+        decided=dict(zip(decision.centers, decision.decided, strict=True)),
+        notes=[NoteOut(code=note.code, message=note.message) for note in decision.notes],
+    )
+
+
+def decision_of(decision: Decision) -> DecisionOut:
+    """The whole wire form of a decision."""
+    return DecisionOut(
+        **summary_of(decision).model_dump(),
+        curve=[
+            PointOut(ratio=point.ratio, response_time_ms=finite(point.response_time_ms))
+            for point in decision.curve
+        ],
+        samples=[SampleOut.of(sample) for sample in decision.samples],
+    )
