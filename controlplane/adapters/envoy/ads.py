@@ -1,0 +1,151 @@
+"""The ADS server: one gRPC port, bytes in and bytes out, one session per stream.
+
+Started by `plane`, which publishes views to it. What to send is decided by `domain.xds`; here it
+is sent. A consumer that reads slowly blocks its own session only, and gets the newest version
+when it reads again. Must never send anything to a caller that has not presented a token.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+import grpc
+import structlog
+
+from controlplane.adapters.envoy.nodes import NodeBook
+from controlplane.adapters.envoy.resource_sets import View
+from controlplane.adapters.envoy.session import Session, Surroundings
+from controlplane.domain.errors import Retryable
+from controlplane.ports import PlaneNode
+
+# (secret, node id, gateway group); raises ControlPlaneError when the caller may not subscribe.
+Authorize = Callable[[str | None, str, str], Awaitable[object]]
+
+Handler = grpc.RpcMethodHandler[bytes, bytes]
+
+SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
+METHOD = "StreamAggregatedResources"
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdsOptions:
+    """Where to listen and how long to wait.
+
+    Attributes:
+        port: 0 takes a free one.
+        authorize_timeout_s: for one check of a token.
+        recheck_s: an open stream's token is checked again after this time without a push.
+        first_request_timeout_s: a stream that says nothing for so long is closed.
+        keepalive_s: a silent connection is probed after this time and closed without an answer.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 18_000
+    authorize_timeout_s: float = 2.0
+    recheck_s: float = 10.0
+    first_request_timeout_s: float = 10.0
+    keepalive_s: float = 5.0
+
+
+class AdsServer:
+    """Streams and what they are to get."""
+
+    def __init__(self, options: AdsOptions, authorize: Authorize, now: Callable[[], float]) -> None:
+        self._options = options
+        self._authorize = authorize
+        self._book = NodeBook(now)
+        self._sessions: set[Session] = set()
+        self._views: Mapping[str, View] = {}
+        self._revision = 0
+        self._server: grpc.aio.Server | None = None
+        self.pushes = 0
+
+    async def start(self) -> int:
+        """Open the port and return it.
+
+        Raises:
+            Retryable: it is taken.
+        """
+        server = grpc.aio.server(options=_channel_options(self._options))
+        handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(
+            self._stream
+        )
+        server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),)
+        )
+        address = f"{self._options.host}:{self._options.port}"
+        try:
+            port = server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise Retryable(
+                "ads_port_unavailable",
+                f"cannot listen for Envoys on {address}: {error}; free the port or set another",
+            ) from error
+        await server.start()
+        self._server = server
+        log.info("ads.started", host=self._options.host, port=port)
+        return port
+
+    async def stop(self, grace_s: float = 0.0) -> None:
+        """Close the port and every stream."""
+        if self._server is not None:
+            await self._server.stop(grace_s)
+            self._server = None
+
+    def publish(self, views: Mapping[str, View], revision: int) -> None:
+        """Put new views in force and wake the sessions that they concern.
+
+        A group that is no longer there keeps what it was last given: missing is not zero.
+        """
+        for session in self._sessions:
+            session.note_revision()
+        self._views = {**self._views, **views}
+        self._revision = revision
+        for session in self._sessions:
+            session.wake()
+
+    def nodes(self) -> list[PlaneNode]:
+        """Who runs what."""
+        for session in self._sessions:
+            session.note_revision()
+        return self._book.all()
+
+    async def _stream(
+        self,
+        requests: object,
+        context: "grpc.aio.ServicerContext[bytes, bytes]",
+    ) -> None:
+        session = Session(
+            context,
+            Surroundings(
+                options=self._options,
+                authorize=self._authorize,
+                book=self._book,
+                view=lambda group: self._views.get(group, {}),
+                revision=lambda: self._revision,
+                pushed=self._pushed,
+            ),
+        )
+        self._sessions.add(session)
+        try:
+            await session.run()
+        finally:
+            self._sessions.discard(session)
+
+    def _pushed(self) -> None:
+        self.pushes += 1
+
+
+def _channel_options(options: AdsOptions) -> list[tuple[str, int]]:
+    return [
+        # Two control planes on one port would each get half of the streams.
+        ("grpc.so_reuseport", 0),
+        ("grpc.keepalive_time_ms", round(options.keepalive_s * 1_000)),
+        ("grpc.keepalive_timeout_ms", round(options.keepalive_s * 1_000)),
+        ("grpc.keepalive_permit_without_calls", 1),
+        # Envoy's own keepalive must not count as misuse.
+        ("grpc.http2.min_ping_interval_without_data_ms", 1_000),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", 1_000),
+        ("grpc.http2.max_ping_strikes", 0),
+    ]

@@ -1,0 +1,81 @@
+"""One HTTP listener per gateway group, its routes over the same stream.
+
+Called by `render` and by `preflight`.
+"""
+
+from enum import StrEnum
+
+from envoy.config.core.v3 import address_pb2
+from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
+from envoy.config.route.v3 import route_pb2
+from envoy.extensions.filters.http.router.v3 import router_pb2
+from envoy.extensions.filters.network.http_connection_manager.v3 import (
+    http_connection_manager_pb2 as manager_pb2,
+)
+from google.protobuf.wrappers_pb2 import BoolValue
+
+from controlplane.adapters.envoy.clusters import over_ads
+from controlplane.adapters.envoy.packing import packed
+from controlplane.adapters.envoy.sticky import sticky_filter
+from controlplane.domain.topology import GatewayGroup
+
+ROUTES_NAME = "routes"
+
+
+class Stickiness(StrEnum):
+    """Whether a service behind a listener keeps users on an endpoint."""
+
+    NONE = "none"
+    COOKIE = "cookie"
+
+
+def listener(group: GatewayGroup, stickiness: Stickiness) -> listener_pb2.Listener:
+    """The listener of a group."""
+    chain = listener_components_pb2.FilterChain(
+        filters=[
+            listener_components_pb2.Filter(
+                name="envoy.filters.network.http_connection_manager",
+                typed_config=packed(_manager(group, stickiness)),
+            )
+        ]
+    )
+    address = address_pb2.SocketAddress(address=group.listen_address, port_value=group.listen_port)
+    return listener_pb2.Listener(
+        name=f"http-{group.name}",
+        address=address_pb2.Address(socket_address=address),
+        filter_chains=[chain],
+    )
+
+
+def with_routes(
+    message: listener_pb2.Listener, routes: route_pb2.RouteConfiguration
+) -> listener_pb2.Listener:
+    """The same listener with routes inside instead of a subscription, for the preflight."""
+    changed = listener_pb2.Listener()
+    changed.CopyFrom(message)
+    network_filter = changed.filter_chains[0].filters[0]
+    manager = manager_pb2.HttpConnectionManager.FromString(network_filter.typed_config.value)
+    manager.route_config.CopyFrom(routes)
+    network_filter.typed_config.CopyFrom(packed(manager))
+    return changed
+
+
+def _manager(group: GatewayGroup, stickiness: Stickiness) -> manager_pb2.HttpConnectionManager:
+    manager = manager_pb2.HttpConnectionManager(
+        stat_prefix=group.name,
+        use_remote_address=BoolValue(value=True),
+        # Without these three, `//api` and `/%61pi` would miss the rule for `/api`.
+        normalize_path=BoolValue(value=True),
+        merge_slashes=True,
+        path_with_escaped_slashes_action=manager_pb2.HttpConnectionManager.UNESCAPE_AND_REDIRECT,
+    )
+    manager.rds.route_config_name = ROUTES_NAME
+    manager.rds.config_source.CopyFrom(over_ads())
+    if stickiness is Stickiness.COOKIE:
+        manager.http_filters.append(sticky_filter())
+    manager.http_filters.append(
+        manager_pb2.HttpFilter(
+            name="envoy.filters.http.router", typed_config=packed(router_pb2.Router())
+        )
+    )
+    return manager

@@ -1,0 +1,105 @@
+"""Envoy as a data plane of the engine: render, apply, observe.
+
+Made by `wiring`, driven by the engine's courier. `apply` returns when the configuration is in
+force here; the streams take it from there, and `observe` tells who acknowledged it.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import structlog
+
+from controlplane.adapters.envoy.ads import AdsOptions, AdsServer, Authorize
+from controlplane.adapters.envoy.preflight import CHECKED, Preflight
+from controlplane.adapters.envoy.render import Renderer
+from controlplane.adapters.envoy.resource_sets import View, views
+from controlplane.domain.errors import Rejected
+from controlplane.domain.snapshot import Snapshot
+from controlplane.ports import Artifact, PlaneNode
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaneOptions:
+    """Settings of the plane; a preflight without a binary lets everything pass."""
+
+    ads: AdsOptions = field(default_factory=AdsOptions)
+    preflight: Preflight = field(default_factory=lambda: Preflight(binary=None))
+
+
+class EnvoyPlane:
+    """Implements `ports.DataPlane`."""
+
+    def __init__(
+        self, options: PlaneOptions, authorize: Authorize, now: Callable[[], float]
+    ) -> None:
+        self._preflight = options.preflight
+        self._renderer = Renderer()
+        self._server = AdsServer(options.ads, authorize, now)
+        self._one_at_a_time = asyncio.Lock()
+        self._in_force: Artifact | None = None
+        self._checked: tuple[tuple[str, bytes], ...] = ()
+        self._views: Mapping[str, View] = {}
+
+    @property
+    def name(self) -> str:
+        """Short name in status, metrics and logs."""
+        return "envoy"
+
+    @property
+    def pushes(self) -> int:
+        """Responses sent since the start."""
+        return self._server.pushes
+
+    async def start(self) -> int:
+        """Open the ADS port and return it; `apply` the last snapshot before."""
+        return await self._server.start()
+
+    async def stop(self, grace_s: float = 0.0) -> None:
+        """Close the port and the streams; Envoys keep what they have."""
+        await self._server.stop(grace_s)
+
+    def render(self, snapshot: Snapshot) -> Artifact:
+        """Compile a snapshot; notes name what was left out."""
+        return self._renderer.render(snapshot)
+
+    async def apply(self, artifact: Artifact) -> None:
+        """Serve an artifact.
+
+        Raises:
+            Rejected: it is older than the one in force, or the preflight refuses it.
+            Retryable: the preflight gave no answer in time.
+        """
+        async with self._one_at_a_time:
+            self._fence(artifact)
+            checked = tuple(part for part in artifact.parts if _kind(part[0]) in CHECKED)
+            if checked != self._checked:
+                await self._preflight.check(checked)
+                self._checked = checked
+            self._views = views(artifact.parts, self._views)
+            self._in_force = artifact
+            self._server.publish(self._views, artifact.revision)
+
+    async def observe(self) -> list[PlaneNode]:
+        """Who runs what, by name."""
+        return self._server.nodes()
+
+    def _fence(self, artifact: Artifact) -> None:
+        newest = self._in_force
+        if newest is None or artifact.revision > newest.revision:
+            return
+        if (artifact.revision, artifact.version) == (newest.revision, newest.version):
+            return
+        raise Rejected(
+            "revision_not_newer",
+            f"revision {artifact.revision} ({artifact.version[:12]}) is not newer than revision "
+            f"{newest.revision} ({newest.version[:12]}), which Envoys are served; "
+            "another writer was faster, build on the newest snapshot",
+            {"offered": artifact.revision, "in_force": newest.revision},
+        )
+
+
+def _kind(part: str) -> str:
+    return part.partition("/")[0]

@@ -1,0 +1,111 @@
+"""A snapshot as Envoy resources: named parts of bytes, the same content giving the same bytes.
+
+Called by `plane`. What did not change since the last rendering is taken from it, so a change of
+weights compiles the touched assignments only.
+"""
+
+from collections.abc import Callable, Hashable, Iterator
+from functools import partial
+from typing import TypeVar
+
+from google.protobuf.message import Message
+
+from controlplane.adapters.envoy import clusters, listeners, routes
+from controlplane.domain.snapshot import Section, ServiceEndpoints, Snapshot
+from controlplane.domain.strategies.situation import Note
+from controlplane.domain.topology import GatewayGroup, LoadBalancing
+from controlplane.domain.xds import ResourceType
+from controlplane.ports import Artifact
+
+# Part names: `cluster/NAME`, `endpoint/NAME`, `route/NAME` for every group, `listener/GROUP`.
+Part = tuple[str, bytes]
+T = TypeVar("T")
+
+
+class Renderer:
+    """Compiles snapshots; remembers the pieces of the last one by what they were made from."""
+
+    def __init__(self) -> None:
+        self._last: dict[Hashable, object] = {}
+        self._next: dict[Hashable, object] = {}
+
+    def render(self, snapshot: Snapshot) -> Artifact:
+        """The whole snapshot as parts in a fixed order, with notes for what was left out."""
+        self._next = {}
+        route_part, notes = self._routes(snapshot)
+        endpoint_parts, missing = self._assignments(snapshot)
+        parts = (*self._clusters(snapshot), *endpoint_parts, *self._listeners(snapshot), route_part)
+        self._last = self._next
+        return Artifact(
+            revision=snapshot.revision,
+            version=snapshot.version,
+            parts=parts,
+            notes=(*notes, *missing),
+        )
+
+    def _remember(self, key: Hashable, make: Callable[[], T]) -> T:
+        value = self._last[key] if key in self._last else make()
+        self._next[key] = value
+        return value  # type: ignore[return-value]
+
+    def _clusters(self, snapshot: Snapshot) -> tuple[Part, ...]:
+        def make() -> tuple[Part, ...]:
+            services = snapshot.content.endpoints.services
+            return tuple(
+                _part(ResourceType.CLUSTER, s.service, clusters.cluster(s)) for s in services
+            )
+
+        return self._remember(("clusters", snapshot.digests[Section.ENDPOINTS]), make)
+
+    def _assignments(self, snapshot: Snapshot) -> tuple[list[Part], list[Note]]:
+        weights = {w.service: w.weights for w in snapshot.content.weights.weights}
+        parts, notes = [], []
+        for service in snapshot.content.endpoints.services:
+            given = tuple(sorted(weights.get(service.service, {}).items()))
+            key = ("assignment", service, given)
+            part = self._remember(key, partial(_assignment, service, given))
+            if part is None:
+                notes.append(_nothing_to_serve(service))
+            else:
+                parts.append(part)
+        return parts, notes
+
+    def _listeners(self, snapshot: Snapshot) -> Iterator[Part]:
+        services = snapshot.content.endpoints.services
+        sticky = any(s.load_balancing is LoadBalancing.MAGLEV for s in services)
+        stickiness = listeners.Stickiness.COOKIE if sticky else listeners.Stickiness.NONE
+        for group in snapshot.content.routes.gateways:
+            yield self._remember(
+                ("listener", group, stickiness), partial(_listener, group, stickiness)
+            )
+
+    def _routes(self, snapshot: Snapshot) -> tuple[Part, tuple[Note, ...]]:
+        def make() -> tuple[Part, tuple[Note, ...]]:
+            services = {s.service: s for s in snapshot.content.endpoints.services}
+            message, notes = routes.configuration(snapshot.content.routes.routes, services)
+            return _part(ResourceType.ROUTE, listeners.ROUTES_NAME, message), notes
+
+        sections = (Section.ROUTES, Section.ENDPOINTS)
+        return self._remember(("routes", *(snapshot.digests[s] for s in sections)), make)
+
+
+def _listener(group: GatewayGroup, stickiness: listeners.Stickiness) -> Part:
+    message = listeners.listener(group, stickiness)
+    return _part(ResourceType.LISTENER, group.name, message)
+
+
+def _assignment(service: ServiceEndpoints, weights: tuple[tuple[str, int], ...]) -> Part | None:
+    message = clusters.assignment(service, dict(weights))
+    return None if message is None else _part(ResourceType.ENDPOINT, service.service, message)
+
+
+def _nothing_to_serve(service: ServiceEndpoints) -> Note:
+    return Note(
+        code="assignment_without_weight",
+        message=f"service {service.service} has no positive weight on a data centre with "
+        "endpoints; gateways keep the assignment that they have",
+    )
+
+
+def _part(kind: ResourceType, name: str, message: Message) -> Part:
+    return f"{kind}/{name}", message.SerializeToString(deterministic=True)

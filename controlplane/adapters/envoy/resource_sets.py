@@ -1,0 +1,108 @@
+"""Resources of one type, and their serialised responses, shared between streams.
+
+Made by `plane` for each artifact, read by `ads`. A set whose content did not change is kept from
+one artifact to the next together with its responses.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from envoy.service.discovery.v3 import discovery_pb2
+from google.protobuf.any_pb2 import Any
+
+from controlplane.domain.xds import TYPE_URLS, WILDCARD, ResourceType
+
+VERSION_DIGITS = 32
+# Distinct sets of names that are remembered; Envoys of one group all ask for the same.
+REMEMBERED_RESPONSES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """A discovery response without its nonce. The version is a hash of what it carries, so it
+    stays the same over restarts, and is another when other names are asked for."""
+
+    version: str
+    body: bytes
+
+    def with_nonce(self, nonce: str) -> bytes:
+        """The bytes for one stream: serialised fields may be appended to a message."""
+        tail: bytes = discovery_pb2.DiscoveryResponse(nonce=nonce).SerializeToString()
+        return self.body + tail
+
+
+class ResourceSet:
+    """All resources of one type for one gateway group."""
+
+    def __init__(self, kind: ResourceType, resources: Mapping[str, bytes]) -> None:
+        self.kind = kind
+        self.resources = dict(sorted(resources.items()))
+        self._responses: dict[frozenset[str], Response | None] = {}
+
+    def response(self, names: frozenset[str]) -> Response | None:
+        """The response for a subscription; None when it has nothing of what is asked for.
+
+        Args:
+            names: empty means all, for the types where that is allowed.
+        """
+        if names not in self._responses:
+            if len(self._responses) >= REMEMBERED_RESPONSES:
+                self._responses.clear()
+            self._responses[names] = self._make(names)
+        return self._responses[names]
+
+    def _make(self, names: frozenset[str]) -> Response | None:
+        everything = not names and self.kind in WILDCARD
+        chosen = [d for name, d in self.resources.items() if everything or name in names]
+        if not chosen and not everything:
+            return None
+        url = TYPE_URLS[self.kind]
+        message = discovery_pb2.DiscoveryResponse(
+            type_url=url, resources=[Any(type_url=url, value=data) for data in chosen]
+        )
+        version = hashlib.sha256(message.SerializeToString(deterministic=True)).hexdigest()
+        message.version_info = version[:VERSION_DIGITS]
+        body = message.SerializeToString(deterministic=True)
+        return Response(version=message.version_info, body=body)
+
+
+View = Mapping[ResourceType, ResourceSet]
+
+
+def views(parts: Iterable[tuple[str, bytes]], before: Mapping[str, View]) -> dict[str, View]:
+    """Gateway group -> what it gets, from an artifact's parts.
+
+    Args:
+        before: views in force; an equal set is taken over as it is.
+    """
+    shared: dict[ResourceType, dict[str, bytes]] = {kind: {} for kind in SHARED}
+    groups: dict[str, tuple[str, bytes]] = {}
+    for part, data in parts:
+        kind, _, name = part.partition("/")
+        if kind == ResourceType.LISTENER:
+            groups[name] = (name, data)
+        else:
+            shared[ResourceType(kind)][name] = data
+    known = _Known(before)
+    sets = {kind: known.same(kind, resources) for kind, resources in shared.items()}
+    return {
+        group: {**sets, ResourceType.LISTENER: known.same(ResourceType.LISTENER, dict([listener]))}
+        for group, listener in groups.items()
+    }
+
+
+SHARED = (ResourceType.CLUSTER, ResourceType.ENDPOINT, ResourceType.ROUTE)
+
+
+class _Known:
+    """Sets in force, to take over those whose content is the same."""
+
+    def __init__(self, before: Mapping[str, View]) -> None:
+        self._sets = {id(s): s for view in before.values() for s in view.values()}.values()
+
+    def same(self, kind: ResourceType, resources: Mapping[str, bytes]) -> ResourceSet:
+        for known in self._sets:
+            if known.kind is kind and known.resources == resources:
+                return known
+        return ResourceSet(kind, resources)

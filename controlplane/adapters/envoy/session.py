@@ -1,0 +1,237 @@
+"""One ADS stream: who calls, what it subscribes to, what it is sent.
+
+Run by `ads`, one per stream, in that stream's task.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import grpc
+import structlog
+from envoy.service.discovery.v3 import discovery_pb2
+from google.protobuf.message import DecodeError
+
+from controlplane.adapters.envoy.nodes import NodeBook, NodeRecord
+from controlplane.adapters.envoy.resource_sets import Response, View
+from controlplane.domain import xds
+from controlplane.domain.errors import ControlPlaneError, Retryable
+from controlplane.domain.xds import Event, Request, ResourceType
+
+BEARER = "bearer "
+# The gateway agent beside an Envoy subscribes under the Envoy's id; its status is its own line.
+AGENT = "signalbox-gateway"
+
+log = structlog.get_logger()
+
+
+class Waits(Protocol):
+    """The deadlines of a session, in seconds."""
+
+    @property
+    def authorize_timeout_s(self) -> float: ...
+    @property
+    def recheck_s(self) -> float: ...
+    @property
+    def first_request_timeout_s(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the server lends to its sessions."""
+
+    options: Waits
+    authorize: Callable[[str | None, str, str], Awaitable[object]]
+    book: NodeBook
+    view: Callable[[str], View]
+    revision: Callable[[], int]
+    pushed: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who a stream says it is."""
+
+    secret: str | None
+    node: str
+    group: str
+    agent: bool
+
+    @property
+    def name(self) -> str:
+        """The name in status."""
+        return f"{self.node} (agent)" if self.agent else self.node
+
+
+class Session:
+    """The life of one stream."""
+
+    def __init__(
+        self, context: "grpc.aio.ServicerContext[bytes, bytes]", around: Surroundings
+    ) -> None:
+        self._context = context
+        self._around = around
+        self._stream = xds.Stream()
+        self._wake = asyncio.Event()
+        self._closed = False
+        self._caller: Caller | None = None
+        self._record: NodeRecord | None = None
+
+    async def run(self) -> None:
+        """Serve the stream until one side ends it."""
+        first = await self._first_request()
+        if first is None:
+            return
+        caller = self._caller = _caller(first, self._context)
+        refusal = await self._refusal(caller)
+        if refusal is not None:
+            log.warning("ads.refused", node=caller.name, group=caller.group, why=refusal[1])
+            await self._context.abort(*refusal)
+        # Tells a waiting agent that it is connected, even when nothing is to be sent.
+        await self._context.send_initial_metadata(())
+        await self._serve(caller, first)
+
+    def wake(self) -> None:
+        """Look again at what is due."""
+        self._wake.set()
+
+    def note_revision(self) -> None:
+        """Record that this consumer runs the revision in force, if it does."""
+        if self._record is not None and xds.settled(self._stream, self._versions()):
+            self._record.revision = self._around.revision()
+
+    async def _first_request(self) -> discovery_pb2.DiscoveryRequest | None:
+        wait_s = self._around.options.first_request_timeout_s
+        try:
+            raw: object = await asyncio.wait_for(self._context.read(), wait_s)
+        except TimeoutError:
+            await self._context.abort(
+                grpc.StatusCode.DEADLINE_EXCEEDED, f"no discovery request within {wait_s:g} s"
+            )
+        if not isinstance(raw, bytes):
+            return None
+        try:
+            return discovery_pb2.DiscoveryRequest.FromString(raw)
+        except DecodeError:
+            await self._context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not a DiscoveryRequest")
+
+    async def _refusal(self, caller: Caller) -> tuple[grpc.StatusCode, str] | None:
+        try:
+            async with asyncio.timeout(self._around.options.authorize_timeout_s):
+                await self._around.authorize(caller.secret, caller.node, caller.group)
+        except TimeoutError:
+            return grpc.StatusCode.UNAVAILABLE, "the token could not be checked in time"
+        except Retryable as error:
+            return grpc.StatusCode.UNAVAILABLE, error.message
+        except ControlPlaneError as error:
+            known = error.code != "unauthenticated"
+            code = grpc.StatusCode.PERMISSION_DENIED if known else grpc.StatusCode.UNAUTHENTICATED
+            return code, error.message
+        return None
+
+    async def _serve(self, caller: Caller, first: discovery_pb2.DiscoveryRequest) -> None:
+        record = self._record = self._around.book.joined(caller.name, caller.group)
+        self._stream = xds.Stream(quarantine=dict(record.quarantine))
+        log.info("ads.joined", node=caller.name, group=caller.group)
+        self._take(first)
+        reader = asyncio.create_task(self._read())
+        try:
+            await self._write(caller)
+        finally:
+            reader.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await reader
+            self.note_revision()
+            self._around.book.left(record)
+            log.info("ads.left", node=caller.name, group=caller.group)
+
+    async def _read(self) -> None:
+        try:
+            while isinstance(raw := await self._context.read(), bytes):
+                self._take(discovery_pb2.DiscoveryRequest.FromString(raw))
+        except DecodeError:
+            log.warning("ads.unreadable_request", node=self._caller and self._caller.name)
+        finally:
+            self._closed = True
+            self._wake.set()
+
+    async def _write(self, caller: Caller) -> None:
+        while not self._closed:
+            self._wake.clear()
+            while (response := self._next()) is not None:
+                self._around.pushed()
+                await self._context.write(response)
+            try:
+                await asyncio.wait_for(self._wake.wait(), self._around.options.recheck_s)
+            except TimeoutError:
+                await self._check_again(caller)
+
+    async def _check_again(self, caller: Caller) -> None:
+        # A database that is away must not end streams; a revoked token must.
+        refusal = await self._refusal(caller)
+        if refusal is not None and refusal[0] is not grpc.StatusCode.UNAVAILABLE:
+            log.warning("ads.ended", node=caller.name, group=caller.group, why=refusal[1])
+            await self._context.abort(*refusal)
+
+    def _next(self) -> bytes | None:
+        responses = self._responses()
+        kind = xds.due(self._stream, {k: r.version for k, r in responses.items()})
+        if kind is None:
+            return None
+        self._stream = xds.send(self._stream, kind, responses[kind].version)
+        return responses[kind].with_nonce(self._stream.subscriptions[kind].nonce)
+
+    def _responses(self) -> dict[ResourceType, Response]:
+        if self._caller is None:
+            return {}
+        view = self._around.view(self._caller.group)
+        found = {
+            kind: view[kind].response(subscription.names)
+            for kind, subscription in self._stream.subscriptions.items()
+            if kind in view
+        }
+        return {kind: response for kind, response in found.items() if response is not None}
+
+    def _versions(self) -> dict[ResourceType, str]:
+        return {kind: response.version for kind, response in self._responses().items()}
+
+    def _take(self, message: discovery_pb2.DiscoveryRequest) -> None:
+        kind = xds.TYPES.get(message.type_url)
+        if kind is None or self._record is None:
+            return
+        self._stream, event = xds.receive(self._stream, _request(kind, message))
+        self._around.book.saw(self._record, kind, event, self._stream)
+        if event is Event.NACK:
+            words = self._stream.subscriptions[kind].message
+            log.warning("ads.nack", node=self._record.name, type=kind.value, words=words)
+        if event is Event.ACK:
+            self.note_revision()
+        self._wake.set()
+
+
+def _request(kind: ResourceType, message: discovery_pb2.DiscoveryRequest) -> Request:
+    refused = message.HasField("error_detail")
+    return Request(
+        type=kind,
+        names=frozenset(message.resource_names),
+        version=message.version_info,
+        nonce=message.response_nonce,
+        error=message.error_detail.message if refused else None,
+    )
+
+
+def _caller(
+    first: discovery_pb2.DiscoveryRequest, context: "grpc.aio.ServicerContext[bytes, bytes]"
+) -> Caller:
+    metadata = dict(context.invocation_metadata() or ())
+    given = metadata.get("authorization", "")
+    text = given if isinstance(given, str) else ""
+    bearer = text[len(BEARER) :] if text[: len(BEARER)].lower() == BEARER else None
+    return Caller(
+        secret=bearer,
+        node=first.node.id,
+        group=first.node.cluster,
+        agent=first.node.user_agent_name == AGENT,
+    )
