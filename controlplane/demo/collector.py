@@ -16,7 +16,7 @@ import httpx
 import orjson
 
 from controlplane.demo.datacenter import DatacenterStats, LaneCounters
-from controlplane.demo.envoy_stats import STATS_PATH, ZoneCounts, parse
+from controlplane.demo.envoy_stats import FLUSH_PATH, FLUSH_S, STATS_PATH, ZoneCounts, parse
 from controlplane.demo.layout import HOST, Layout
 
 READ_TIMEOUT_S = 0.5
@@ -78,7 +78,10 @@ class Collector:
 
     async def _read(self) -> Reading:
         names = [x.name for x in self._layout.datacenters]
-        urls = [f"http://{HOST}:{self._layout.envoy_admin_port}{STATS_PATH}"]
+        envoy_url = f"http://{HOST}:{self._layout.envoy_admin_port}"
+        await self._get(envoy_url + FLUSH_PATH)
+        await asyncio.sleep(FLUSH_S)
+        urls = [envoy_url + STATS_PATH]
         urls += [f"http://{HOST}:{self._layout.admin_port(name)}/stats" for name in names]
         envoy, *sites = await asyncio.gather(*(self._get(url) for url in urls))
         counted = {} if envoy is None else parse(envoy)

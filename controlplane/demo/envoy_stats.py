@@ -3,7 +3,7 @@
 Called by the collector. Envoy keeps `cluster.NAME.zone.LOCAL.ZONE.*` statistics when its bootstrap
 names `node.locality.zone` and the endpoints' locality names a zone (here: the data centre). Its
 bootstrap must also set `stats_flush_on_admin: true`, or the histograms are up to five seconds old.
-Never writes to Envoy.
+Never changes anything in Envoy.
 """
 
 from __future__ import annotations
@@ -14,6 +14,11 @@ from dataclasses import dataclass, field
 
 import orjson
 
+FLUSH_PATH = "/stats?filter=%5Enothing%24"
+"""Ask for it a moment before `STATS_PATH`: with `stats_flush_on_admin` a question starts the merge
+of the workers' histograms, but is itself answered from the merge before.
+"""
+FLUSH_S = 0.02
 STATS_PATH = "/stats?format=json&histogram_buckets=detailed&filter=%5C.zone%5C."
 """`detailed` gives the bins as recorded (two significant digits) with their totals since the
 start.

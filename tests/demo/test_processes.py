@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.demo.processes import ChildFailed, Command, Processes, wait_ready
+from controlplane.demo.processes import Child, ChildFailed, Command, Processes, wait_ready
 
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(60)")
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
@@ -22,15 +22,19 @@ def alive(pid: int) -> bool:
 
 
 def test_leaving_the_context_ends_every_child_even_a_stubborn_one(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="boom"), Processes(tmp_path) as processes:
-        meek = processes.start(Command(name="meek", arguments=SLEEPER))
-        stubborn = processes.start(
-            Command(name="stubborn", arguments=(sys.executable, "-c", STUBBORN))
-        )
-        time.sleep(0.3)
-        raise RuntimeError("boom")
-    assert not alive(meek.process.pid)
-    assert not alive(stubborn.process.pid)
+    children: list[Child] = []
+
+    def fails_half_way() -> None:
+        with Processes(tmp_path) as processes:
+            children.append(processes.start(Command(name="meek", arguments=SLEEPER)))
+            stubborn = (sys.executable, "-c", STUBBORN)
+            children.append(processes.start(Command(name="stubborn", arguments=stubborn)))
+            time.sleep(0.3)
+            raise RuntimeError("boom")
+
+    with pytest.raises(RuntimeError, match="boom"):
+        fails_half_way()
+    assert not any(alive(child.process.pid) for child in children)
 
 
 def test_a_child_that_ends_by_itself_is_noticed_with_the_end_of_its_log(tmp_path: Path) -> None:
