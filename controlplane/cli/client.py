@@ -87,20 +87,32 @@ class Client:
         """GET a JSON document; raises the error that the problem stands for."""
         return self._exchange("GET", path, params=params).json()
 
+    def items(self, path: str, params: Params | None = None) -> list[Any]:
+        """GET the items of a list."""
+        return list(self.get(path, params)["items"])
+
     def send(
-        self, method: str, path: str, body: Body | None = None, params: Params | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Body | None = None,
+        params: Params | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Any:
         """Send a body and return the JSON answer, None when there is none."""
-        answer = self._exchange(method, path, body=body, params=params)
+        answer = self._exchange(method, path, body=body, params=params, headers=headers)
         return answer.json() if answer.content else None
 
     def text(self, path: str, accept: str) -> str:
         """GET a document of another media type."""
-        return self._exchange("GET", path, accept=accept).text
+        return self._exchange("GET", path, headers={"Accept": accept}).text
 
-    def download(self, path: str, accept: str) -> Iterator[bytes]:
+    def download(self, path: str, accept: str, params: Params | None = None) -> Iterator[bytes]:
         """GET a large document piece by piece."""
-        request = self._http.build_request("GET", path, headers={"Accept": accept})
+        request = self._http.build_request(
+            "GET", path, params=_given(params), headers={"Accept": accept}
+        )
         answer = self._send(request, stream=True)
         try:
             yield from answer.iter_bytes()
@@ -132,18 +144,17 @@ class Client:
         *,
         body: Body | None = None,
         params: Params | None = None,
-        accept: str = "application/json",
+        headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
-        headers = {"Accept": accept}
+        sent = dict(headers or {})
         if body is not None:
-            headers["Content-Type"] = body.media_type
-        given = {name: value for name, value in (params or {}).items() if value is not None}
+            sent["Content-Type"] = body.media_type
         request = self._http.build_request(
             method,
             path,
-            params=given or None,
+            params=_given(params),
             content=None if body is None else body.content,
-            headers=headers,
+            headers=sent,
         )
         return self._send(request, stream=False)
 
@@ -155,12 +166,17 @@ class Client:
         except httpx.TransportError as error:
             raise Retryable(
                 "server_unreachable",
-                f"no answer from {self._url} ({error or type(error).__name__}); start it with "
+                f"no answer from {self._url} ({str(error) or type(error).__name__}); start it with "
                 "`signalbox serve`, or name another with --url or SIGNALBOX_URL",
             ) from error
         if answer.is_error:
             raise problem(answer)
         return answer
+
+
+def _given(params: Params | None) -> dict[str, str | int | float | bool] | None:
+    """The parameters that have a value; None without any."""
+    return {name: value for name, value in (params or {}).items() if value is not None} or None
 
 
 def problem(answer: httpx.Response) -> ControlPlaneError:

@@ -68,3 +68,13 @@ def percent(share: object) -> str | None:
 def short(digest: object) -> str | None:
     """The first 12 characters of a digest; None when there is none."""
     return digest[:12] if isinstance(digest, str) and digest else None
+
+
+def number(value: object) -> str | None:
+    """A number with one decimal; None when it is missing."""
+    return f"{value:,.1f}" if isinstance(value, int | float) else None
+
+
+def clipped(text: str, length: int) -> str | None:
+    """The beginning of a text; None when it is empty."""
+    return (text if len(text) <= length else text[: length - 3] + "...") or None

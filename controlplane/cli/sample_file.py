@@ -41,10 +41,10 @@ def read_samples(text: str, name: str) -> list[Row]:
     return rows
 
 
-def batches(rows: list[Row], size: int) -> Iterator[list[Row]]:
-    """The rows in order, at most `size` at a time."""
+def batches(rows: list[Row], size: int) -> Iterator[tuple[int, list[Row]]]:
+    """The rows in order, at most `size` at a time, each batch with the number of its first row."""
     for start in range(0, len(rows), size):
-        yield rows[start : start + size]
+        yield start, rows[start : start + size]
 
 
 def _looks_like_csv(text: str) -> bool:

@@ -39,9 +39,7 @@ def test_a_mark_outside_the_range_is_left_out() -> None:
 
 
 @given(
-    st.lists(
-        st.tuples(st.floats(0, 1), st.floats(min_value=0)), max_size=80
-    ),
+    st.lists(st.tuples(st.floats(0, 1), st.floats(min_value=0)), max_size=80),
     st.dictionaries(st.sampled_from("abc"), st.floats(0, 1)),
 )
 def test_every_line_keeps_the_width(

@@ -47,5 +47,5 @@ def test_every_bad_line_is_named_with_its_place() -> None:
 def test_batches_keep_order_and_size(numbers: list[int], size: int) -> None:
     rows: list[dict[str, object]] = [{"n": number} for number in numbers]
     parts = list(batches(rows, size))
-    assert [row for part in parts for row in part] == rows
-    assert all(1 <= len(part) <= size for part in parts)
+    assert [row for _, part in parts for row in part] == rows
+    assert all(1 <= len(part) <= size and rows[start] == part[0] for start, part in parts)

@@ -1,0 +1,5 @@
+"""`python -m controlplane` is the command `signalbox`."""
+
+from controlplane.cli.app import main
+
+main()

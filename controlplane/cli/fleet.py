@@ -1,0 +1,100 @@
+"""Commands about what is declared: apply, diff, export."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from controlplane.cli import output
+from controlplane.cli.connection import JsonOption, ReasonOption, connect
+from controlplane.cli.failures import in_file
+from controlplane.domain.errors import NotFound
+
+if TYPE_CHECKING:
+    from controlplane.cli.client import Body
+
+FLEET = "/v1/fleet"
+STDIN = Path("-")
+SIGNS = {"add": "+", "remove": "-", "change": "~"}
+
+FileOption = Annotated[
+    Path, typer.Option("--file", "-f", help="Fleet file, YAML or JSON; - is standard input.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(apply)
+    app.command()(diff)
+    app.command()(export)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file or of standard input; NotFound or Invalid with the file's name."""
+    if path == STDIN:
+        return sys.stdin.read()
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise NotFound("file_unreadable", f"cannot read {path}: {error.strerror}") from error
+
+
+def apply(
+    context: typer.Context,
+    file: FileOption,
+    reason: ReasonOption = "",
+    generation: Annotated[
+        int | None,
+        typer.Option(min=0, help="Refuse when the fleet's generation is another by now."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also when it removes a large share; audited.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make the declared fleet that of FILE."""
+    params = {"reason": reason or None, "force": "true" if force else None}
+    headers = {} if generation is None else {"If-Match": f'"{generation}"'}
+    with in_file(str(file)):
+        answer = connect(context).send(
+            "PUT", FLEET, body=_body(file), params=params, headers=headers
+        )
+    _show(answer, as_json)
+    output.note(f"generation {answer['generation']} is in force")
+
+
+def diff(context: typer.Context, file: FileOption, as_json: JsonOption = False) -> None:
+    """Show what applying FILE would change; nothing is changed."""
+    with in_file(str(file)):
+        answer = connect(context).send("PUT", FLEET, body=_body(file), params={"dry_run": "true"})
+    _show(answer, as_json)
+
+
+def export(context: typer.Context, as_json: JsonOption = False) -> None:
+    """Print the fleet in force as a fleet file."""
+    client = connect(context)
+    if as_json:
+        output.emit(client.get(FLEET))
+    else:
+        sys.stdout.write(client.text(FLEET, "application/yaml"))
+
+
+def _body(file: Path) -> "Body":
+    from controlplane.cli.client import Body
+
+    return Body(content=read_text(file).encode(), media_type="application/yaml")
+
+
+def _show(answer: Mapping[str, Any], as_json: bool) -> None:
+    if as_json:
+        output.emit(answer)
+        return
+    lines = answer["changes"]
+    if not lines:
+        output.note("no difference")
+    for line in lines:
+        print(f"{SIGNS.get(line['kind'], '?')} {line['subject']}")
+        if line["kind"] == "change":
+            print(f"    before {line['before']}\n    after  {line['after']}")

@@ -1,0 +1,42 @@
+"""Commands that run a process here: serve, demo, gateway, simulate.
+
+The gateway agent and the training tools are programs of their own (`python -m gateway`,
+`python -m training`); nothing here imports them. Their options are passed on as they are.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import typer
+
+PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+def replace_process(module: str, arguments: Sequence[str]) -> None:
+    """Become `python -m module`: signals and the exit code need no passing on."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, [sys.executable, "-m", module, *arguments])
+
+
+def run_module(module: str, arguments: Sequence[str]) -> int:
+    """Run `python -m module` with our terminal and return its exit code."""
+    return subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command(context_settings=PASS_ON, add_help_option=False)(gateway)
+    app.command(context_settings=PASS_ON, add_help_option=False)(simulate)
+
+
+def gateway(context: typer.Context) -> None:
+    """Run the gateway agent beside a data plane (all options go to `python -m gateway`)."""
+    replace_process("gateway", context.args)
+
+
+def simulate(context: typer.Context) -> None:
+    """Simulate a month with known truth (all options go to `python -m training simulate`)."""
+    replace_process("training", ["simulate", *context.args])

@@ -1,0 +1,159 @@
+"""Commands about what is in force: status, weights, routes, watch."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from controlplane.cli import output
+from controlplane.cli.connection import JsonOption, connect
+
+WEIGHTS = "/v1/weights"
+ROUTES = "/v1/routes"
+SERVICES = "/v1/services"
+GATEWAYS = "/v1/gateways"
+WATCH = "/v1/watch"
+WHOLE = 10_000
+
+routes_app = typer.Typer(help="Routes in force.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(status)
+    app.command()(weights)
+    app.command()(watch)
+
+
+def status(context: typer.Context, as_json: JsonOption = False) -> None:
+    """Show what is in force and which gateway runs, acknowledged or refused what."""
+    client = connect(context)
+    gateways = client.get(GATEWAYS)
+    services = client.items(SERVICES)
+    if as_json:
+        output.emit({"services": services, **gateways})
+        return
+    output.facts(
+        (
+            ("revision", gateways["revision"] or "nothing is published"),
+            ("version", output.short(gateways["version"])),
+        )
+    )
+    _show_services(services)
+    _show_planes(gateways["planes"])
+    _show_gateways(gateways["items"])
+
+
+def weights(context: typer.Context, as_json: JsonOption = False) -> None:
+    """Show the weights in force, in basis points and as shares."""
+    answer = connect(context).get(WEIGHTS)
+    if as_json:
+        output.emit(answer)
+        return
+    output.table(
+        ("SERVICE", "VERSION", "SOURCE REGION", "DATACENTER", "WEIGHT", "SHARE"),
+        (
+            (s["service"], s["version"], s["source_region"], center, w, output.percent(w / WHOLE))
+            for s in answer["weights"]
+            for center, w in s["weights"].items()
+        ),
+    )
+
+
+@routes_app.command("list")
+def list_routes(context: typer.Context, as_json: JsonOption = False) -> None:
+    """List the routes in force."""
+    answer = connect(context).get(ROUTES)
+    if as_json:
+        output.emit(answer)
+        return
+    output.table(
+        ("ID", "HOSTS", "MATCH", "PATH", "SERVICE"),
+        (
+            (r["id"], " ".join(r["hosts"]), r["path"]["type"], r["path"]["value"], r["service"])
+            for r in answer["routes"]
+        ),
+    )
+
+
+def watch(
+    context: typer.Context,
+    events: Annotated[
+        int | None, typer.Option("--events", min=1, help="End after so many events.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Follow snapshots and decisions as they happen, until Ctrl-C."""
+    for number, event in enumerate(connect(context).events(WATCH), start=1):
+        data = json.loads(event.data)
+        if as_json:
+            output.emit_line({"id": event.id, "event": event.name, "data": data})
+        else:
+            print(f"{event.name:<10} {' '.join(_words(data))}", flush=True)
+        if number == events:
+            return
+
+
+def _words(data: Mapping[str, Any]) -> Iterator[str]:
+    """The simple members of an event as `name=value`."""
+    for name, value in data.items():
+        if isinstance(value, str | int | float):
+            yield f"{name}={value}"
+
+
+def _show_services(services: Sequence[Mapping[str, Any]]) -> None:
+    print()
+    output.table(
+        ("SERVICE", "STRATEGY", "MODEL", "DATACENTER", "SHARE", "ENDPOINTS", "CPU", "RESPONSE ms",
+         "SAMPLE AGE s"),
+        (
+            (
+                s["name"],
+                s["strategy"],
+                output.short(s["model"]),
+                c["name"],
+                output.percent(c["share"]),
+                c["endpoints"],
+                output.percent((c["sample"] or {}).get("cpu_avg")),
+                output.number((c["sample"] or {}).get("response_time_ms")),
+                output.number(c["sample_age_s"]),
+            )
+            for s in services
+            for c in s["datacenters"]
+        ),
+    )  # fmt: skip
+
+
+def _show_planes(planes: Sequence[Mapping[str, Any]]) -> None:
+    print()
+    output.table(
+        ("DATA PLANE", "STATE", "REVISION", "SINCE", "MESSAGE"),
+        (
+            (p["plane"], p["state"], p["revision"], output.when(p["since"]), p["message"] or None)
+            for p in planes
+        ),
+    )
+
+
+def _show_gateways(gateways: Sequence[Mapping[str, Any]]) -> None:
+    print()
+    output.table(
+        ("GATEWAY", "GROUP", "KIND", "CONNECTED", "REVISION", "UP TO DATE", "ACKS", "NACKS"),
+        (
+            (
+                g["name"],
+                g["group"],
+                g["kind"],
+                "yes" if g["connected"] else "no",
+                g["revision"],
+                "yes" if g["up_to_date"] else "no",
+                g["acks"],
+                g["nacks"],
+            )
+            for g in gateways
+        ),
+    )
+    for gateway in gateways:
+        for kind, words in gateway["refused"].items():
+            print(f"{gateway['name']} refused {kind.rpartition('.')[2]}: {words}")
