@@ -26,7 +26,6 @@ from controlplane.api.resources import (
 )
 from controlplane.api.throttle import Throttle
 
-PREFIX = "/v1"
 ROUTERS: tuple[APIRouter, ...] = (
     samples.router,
     fleet.router,
@@ -38,6 +37,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     models.router,
     tokens.router,
     audit.router,
+    health.router,
 )
 
 
@@ -52,7 +52,7 @@ def create_app(parts: ApiServices, pages: Sequence[BaseRoute] = ()) -> FastAPI:
         title="Signalbox",
         version=_version(),
         summary="Weights, routes and policies for gateways; decisions and models for people.",
-        openapi_url=f"{PREFIX}/openapi.json",
+        openapi_url="/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
     )
@@ -62,8 +62,7 @@ def create_app(parts: ApiServices, pages: Sequence[BaseRoute] = ()) -> FastAPI:
     app.state.metrics = HttpMetrics()
     problems.install(app)
     for router in ROUTERS:
-        app.include_router(router, prefix=PREFIX)
-    app.include_router(health.router)
+        app.include_router(router)
     app.router.routes.extend(pages)
     app.add_middleware(Edge)
     app.add_middleware(Measured, metrics=app.state.metrics)

@@ -5,13 +5,14 @@ docs/errors.md. Must never show a traceback or an internal value to a caller.
 """
 
 import math
+import traceback
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
+import orjson
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import ORJSONResponse
 from starlette.exceptions import HTTPException
 
 from controlplane.domain.errors import (
@@ -80,9 +81,8 @@ def respond(request: Request, error: ControlPlaneError) -> Response:
         content["errors"] = details.pop("errors")
     if details:
         content["details"] = details
-    return ORJSONResponse(
-        content, status_code=status, media_type=MEDIA_TYPE, headers=_headers(error)
-    )
+    body = orjson.dumps(content, default=str)
+    return Response(body, status_code=status, media_type=MEDIA_TYPE, headers=_headers(error))
 
 
 def _headers(error: ControlPlaneError) -> dict[str, str]:
@@ -144,7 +144,13 @@ async def _on_http(request: Request, error: Exception) -> Response:
 
 
 async def _on_unexpected(request: Request, error: Exception) -> Response:
-    log.error("api.failed", path=request.url.path, method=request.method, exc_info=error)
+    # Plain text: a traceback that shows local variables would show the caller's token.
+    log.error(
+        "api.failed",
+        path=request.url.path,
+        method=request.method,
+        traceback="".join(traceback.format_exception(error)),
+    )
     return respond(
         request,
         ControlPlaneError(

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from controlplane.api.dependencies import Admin, Services
 from controlplane.api.wire import Items, Wire, stamp
 
-router = APIRouter(tags=["audit"])
+router = APIRouter(prefix="/v1", tags=["audit"])
 
 
 class AuditOut(Wire):

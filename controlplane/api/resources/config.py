@@ -26,7 +26,7 @@ ANSWER: Answers = {
     304: {"description": "The caller has it already"},
 }
 
-router = APIRouter(tags=["config"])
+router = APIRouter(prefix="/v1", tags=["config"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from controlplane.api.dependencies import Services, Viewer
 from controlplane.api.wire import DecisionOut, DecisionSummary, Items, decision_of, summary_of
 
-router = APIRouter(tags=["decisions"])
+router = APIRouter(prefix="/v1", tags=["decisions"])
 
 
 @router.get("/decisions")

@@ -20,7 +20,7 @@ JSON = "application/json"
 ANSWER: Answers = {200: {"content": {YAML: {}, JSON: {}}, "description": "The fleet document"}}
 BODY = {"requestBody": {"required": True, "content": {YAML: {}, JSON: {}}}}
 
-router = APIRouter(tags=["fleet"])
+router = APIRouter(prefix="/v1", tags=["fleet"])
 
 
 class ChangeOut(Wire):

@@ -11,7 +11,7 @@ from controlplane.api.wire import Wire, stamp
 from controlplane.engine.delivery import DeliveryStatus
 from controlplane.ports import PlaneNode
 
-router = APIRouter(tags=["gateways"])
+router = APIRouter(prefix="/v1", tags=["gateways"])
 
 REST = "rest"
 

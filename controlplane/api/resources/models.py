@@ -19,7 +19,7 @@ BODY = {
     }
 }
 
-router = APIRouter(tags=["models"])
+router = APIRouter(prefix="/v1", tags=["models"])
 
 
 class ModelOut(Wire):

@@ -37,7 +37,7 @@ BODY = {
     }
 }
 
-router = APIRouter(tags=["samples"])
+router = APIRouter(prefix="/v1", tags=["samples"])
 
 Read = tuple[list[tuple[int, Sample]], list[SampleFinding]]
 
@@ -118,10 +118,6 @@ def _items(body: bytes) -> list[object]:
 
 def _malformed(index: int, error: ValidationError) -> SampleFinding:
     fault = error.errors(include_url=False)[0]
-    field = str(fault["loc"][0]) if fault["loc"] else ""
-    return SampleFinding(
-        index=index,
-        code="sample_malformed",
-        field=field,
-        message=f"{field or 'the sample'}: {fault['msg']}",
-    )
+    field = str(fault["loc"][0])[:80] if fault["loc"] else ""
+    message = f"{field}: {fault['msg']}" if field else "a sample must be an object with fields"
+    return SampleFinding(index=index, code="sample_malformed", field=field, message=message)

@@ -28,7 +28,7 @@ MOST_SAMPLES = 20_000
 MOST_DECISIONS = 86_400
 CSV: Answers = {200: {"content": {"text/csv": {}}, "description": "One row for each period"}}
 
-router = APIRouter(tags=["services"])
+router = APIRouter(prefix="/v1", tags=["services"])
 
 Name = Annotated[str, Path(max_length=64)]
 

@@ -11,7 +11,7 @@ from controlplane.api.wire import Items, Reason, Wire, stamp, stamp_or_none
 from controlplane.domain.access import AccessRole, Token
 from controlplane.engine.access import TokenRequest
 
-router = APIRouter(tags=["tokens"])
+router = APIRouter(prefix="/v1", tags=["tokens"])
 
 
 class TokenIn(Wire):

@@ -17,7 +17,7 @@ ANSWER: Answers = {
     200: {"content": {MEDIA_TYPE: {}}, "description": "Events until the caller leaves"}
 }
 
-router = APIRouter(tags=["watch"])
+router = APIRouter(prefix="/v1", tags=["watch"])
 
 
 class Topic(StrEnum):

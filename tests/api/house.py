@@ -1,0 +1,172 @@
+"""A whole control plane in memory behind the real application, for the tests of the API."""
+
+from dataclasses import dataclass, field
+
+import httpx
+from fastapi import FastAPI
+
+from controlplane.api.app import create_app
+from controlplane.api.dependencies import ApiServices
+from controlplane.domain.access import AccessRole, Principal
+from controlplane.domain.decisions import Trigger
+from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.snapshot import Snapshot
+from controlplane.domain.topology import Fleet
+from controlplane.engine.access import Access, TokenRequest
+from controlplane.engine.cadence import Cadence
+from controlplane.engine.consumers import Consumers
+from controlplane.engine.delivery import Courier
+from controlplane.engine.fleets import Fleets
+from controlplane.engine.intake import Intake
+from controlplane.engine.loop import LoopParts, ReconcileLoop
+from controlplane.engine.models import Models
+from controlplane.engine.pokes import Poke, Pokes
+from controlplane.engine.publication import Publication
+from controlplane.engine.stages import Instruments
+from controlplane.ports import Artifact, PlaneNode
+from tests import builders
+from tests.fakes import (
+    MemoryAuditLog,
+    MemoryDecisionStore,
+    MemoryFleetStore,
+    MemoryModelRegistry,
+    MemorySampleStore,
+    MemorySnapshotStore,
+    MemoryTokenStore,
+    Outage,
+)
+
+AUTHOR = Principal(token_id="", name="test", role=AccessRole.ADMIN)
+START_S = 1_800_000_000.0
+
+
+@dataclass(slots=True)
+class Clock:
+    time_s: float = START_S
+
+    def now(self) -> float:
+        return self.time_s
+
+
+@dataclass(slots=True)
+class FakePlane:
+    """A data plane with one node that acknowledges and one that refuses."""
+
+    name: str = "envoy"
+    applied: list[int] = field(default_factory=list)
+
+    def render(self, snapshot: Snapshot) -> Artifact:
+        return Artifact(revision=snapshot.revision, version=snapshot.version, parts=())
+
+    async def apply(self, artifact: Artifact) -> None:
+        self.applied.append(artifact.revision)
+
+    async def observe(self) -> list[PlaneNode]:
+        good = PlaneNode(
+            name="edge-1",
+            group="edge",
+            connected=True,
+            revision=1,
+            acked=(("cds", "v1"),),
+            acks=3,
+        )
+        bad = PlaneNode(
+            name="edge-2",
+            group="edge",
+            connected=True,
+            revision=0,
+            refused=(("rds", "duplicate domain"),),
+            nacks=1,
+        )
+        return [good, bad]
+
+
+class House:
+    """The engine on stores in memory; `secrets` has one token for each role."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.outage = Outage()
+        self.audit = MemoryAuditLog(outage=self.outage)
+        self.tokens = MemoryTokenStore(audit=self.audit, outage=self.outage)
+        self.snapshots = MemorySnapshotStore(outage=self.outage)
+        self.decisions = MemoryDecisionStore(outage=self.outage)
+        self.samples = MemorySampleStore(outage=self.outage)
+        self.registry = MemoryModelRegistry(audit=self.audit, outage=self.outage)
+        self.instruments = Instruments(now=self.clock.now)
+        self.pokes = Pokes()
+        self.publication = Publication()
+        self.consumers = Consumers()
+        self.access = Access(self.tokens, self.clock.now)
+        self.fleets = Fleets(
+            MemoryFleetStore(audit=self.audit, outage=self.outage),
+            self.pokes,
+            self.instruments,
+        )
+        self.intake = Intake(
+            self.samples,
+            self.fleets,
+            self.pokes,
+            Cadence(),
+            self.instruments,
+        )
+        self.models = Models(self.registry, self.fleets, self.instruments)
+        self.loop = ReconcileLoop(
+            LoopParts(
+                fleets=self.fleets,
+                intake=self.intake,
+                models=self.models,
+                snapshots=self.snapshots,
+                decisions=self.decisions,
+                publication=self.publication,
+                pokes=self.pokes,
+            ),
+            Cadence(),
+            EnvelopeLimits(),
+            self.instruments,
+        )
+        self.plane = FakePlane()
+        self.secrets: dict[AccessRole, str] = {}
+        self.app = self._app()
+
+    def _app(self) -> FastAPI:
+        parts = ApiServices(
+            access=self.access,
+            publication=self.publication,
+            consumers=self.consumers,
+            intake=self.intake,
+            fleets=self.fleets,
+            loop=self.loop,
+            models=self.models,
+            decisions=self.decisions,
+            samples=self.samples,
+            audit=self.audit,
+            couriers=(Courier(self.plane, self.publication, self.instruments),),
+            instruments=self.instruments,
+            ready=lambda: self.publication.current is not None,
+        )
+        return create_app(parts)
+
+    async def open(self) -> "House":
+        """Issue a token for each role."""
+        for role in AccessRole:
+            request = TokenRequest(name=f"the-{role}", role=role)
+            _, self.secrets[role] = await self.access.issue(request, AUTHOR, "test")
+        return self
+
+    async def declare(self, fleet: Fleet | None = None) -> None:
+        """Apply a fleet and let the loop publish it."""
+        await self.fleets.apply(fleet or builders.fleet(), AUTHOR, "test", force=True)
+        await self.tick(Trigger.OPERATOR)
+
+    async def tick(self, trigger: Trigger = Trigger.TIMER) -> None:
+        """One pass of the loop."""
+        await self.loop.tick([Poke(trigger=trigger)])
+
+    def client(self, role: AccessRole | None = AccessRole.ADMIN) -> httpx.AsyncClient:
+        """A caller with the role's token; None has no token."""
+        headers = {} if role is None else {"Authorization": f"Bearer {self.secrets[role]}"}
+        transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
+        return httpx.AsyncClient(
+            transport=transport, base_url="http://signalbox.test", headers=headers
+        )
