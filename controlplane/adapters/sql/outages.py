@@ -4,6 +4,7 @@ Used around every transaction by `database`. Errors that are no outage (a broken
 statement that cannot be right) pass through: the stores answer them or they are bugs.
 """
 
+import errno
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,6 +56,13 @@ _SQLITE_REASONS = (
     ("SQLITE_NOTADB", Reason.DAMAGED),
 )
 
+_SYSTEM_REASONS = {
+    errno.ENOSPC: Reason.FULL,
+    errno.EDQUOT: Reason.FULL,
+    errno.EROFS: Reason.READ_ONLY,
+    errno.EIO: Reason.IO_ERROR,
+}
+
 
 def unavailable(reason: Reason, cause: str = "") -> Retryable:
     """The one error of a database that is away; `cause` is the driver's text."""
@@ -82,13 +90,15 @@ def translated() -> Iterator[None]:
 
 
 def _reason(error: Exception) -> Reason | None:
+    if isinstance(error, OSError):
+        return _SYSTEM_REASONS.get(error.errno or 0, Reason.CANNOT_OPEN)
     origin = error.orig if isinstance(error, exc.DBAPIError) else error
     name = getattr(origin, "sqlite_errorname", "")
     for beginning, reason in _SQLITE_REASONS:
         if name.startswith(beginning):
             return reason
     # Without a code of SQLite's: a lost connection, or another database's words for one.
-    outage = (exc.OperationalError, exc.InterfaceError, sqlite3.OperationalError, OSError)
+    outage = (exc.OperationalError, exc.InterfaceError, sqlite3.OperationalError)
     return Reason.AWAY if isinstance(error, outage) else None
 
 

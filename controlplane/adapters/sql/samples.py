@@ -1,8 +1,10 @@
 """Raw samples: many small rows, written in batches, dropped after a set time."""
 
+import asyncio
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import Row, delete, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from controlplane.adapters.sql.database import Database
@@ -11,8 +13,11 @@ from controlplane.adapters.sql.tables import SAMPLES
 from controlplane.adapters.sql.upsert import insert_or_replace
 from controlplane.domain.telemetry import Sample
 
-# Rows per transaction: a snapshot that wants to be stored waits for one batch at most.
-BATCH = 1_000
+# Rows per transaction. Written: the loop prepares 500 rows in some 5 ms, and a snapshot that wants
+# to be stored waits for one batch at most. Read and dropped: far within a call's deadline.
+WRITE_ROWS = 500
+READ_ROWS = 5_000
+PRUNE_ROWS = 10_000
 _NAMES = tuple(column.name for column in SAMPLES.c)
 
 
@@ -23,23 +28,20 @@ class SqlSampleStore:
         self._database = database
 
     async def append(self, samples: Sequence[Sample]) -> None:
-        """Store samples, `BATCH` per transaction; the same key replaces the earlier one."""
-        for start in range(0, len(samples), BATCH):
-            await self._append_batch(samples[start : start + BATCH])
+        """Store samples, `WRITE_ROWS` per transaction; the same key replaces the earlier one."""
+        for start in range(0, len(samples), WRITE_ROWS):
+            await self._append_batch(samples[start : start + WRITE_ROWS])
 
     async def since(self, service: str, time_s: float) -> list[Sample]:
         """Samples of one service with sender's time >= `time_s`, by time, then data centre."""
-        query = (
-            select(SAMPLES)
-            .where(SAMPLES.c.service == service, SAMPLES.c.time_s >= time_s)
-            .order_by(SAMPLES.c.time_s, SAMPLES.c.datacenter)
-        )
-
-        async def work(connection: AsyncConnection) -> list[Sample]:
-            rows = await connection.execute(query)
-            return [Sample(**dict(zip(_NAMES, row, strict=True))) for row in rows]
-
-        return await self._database.read(work)
+        found: list[Sample] = []
+        page = await self._page(service, (time_s, ""))
+        while page:
+            # Thousands of rows take longer than the loop may be held up.
+            found += await asyncio.to_thread(_samples, page)
+            last = found[-1]
+            page = await self._page(service, (last.time_s, last.datacenter))
+        return found
 
     async def prune(self, before_s: float) -> int:
         """Drop samples with sender's time < `before_s`, service by service; how many went."""
@@ -49,8 +51,27 @@ class SqlSampleStore:
 
         pruned = 0
         for service in await self._database.read(services):
-            pruned += await self._prune_service(service, before_s)
+            dropped = PRUNE_ROWS
+            while dropped >= PRUNE_ROWS:
+                dropped = await self._prune_some(service, before_s)
+                pruned += dropped
         return pruned
+
+    async def _page(self, service: str, after: tuple[float, str]) -> Sequence[Row[Any]]:
+        query = (
+            select(SAMPLES)
+            .where(
+                SAMPLES.c.service == service,
+                tuple_(SAMPLES.c.time_s, SAMPLES.c.datacenter) > after,
+            )
+            .order_by(SAMPLES.c.time_s, SAMPLES.c.datacenter)
+            .limit(READ_ROWS)
+        )
+
+        async def work(connection: AsyncConnection) -> Sequence[Row[Any]]:
+            return (await connection.execute(query)).all()
+
+        return await self._database.read(work)
 
     async def _append_batch(self, samples: Sequence[Sample]) -> None:
         rows = [{name: getattr(sample, name) for name in _NAMES} for sample in samples]
@@ -60,10 +81,17 @@ class SqlSampleStore:
 
         await self._database.write(work, Durability.NORMAL)
 
-    async def _prune_service(self, service: str, before_s: float) -> int:
-        old = delete(SAMPLES).where(SAMPLES.c.service == service, SAMPLES.c.time_s < before_s)
+    async def _prune_some(self, service: str, before_s: float) -> int:
+        old = (SAMPLES.c.service == service, SAMPLES.c.time_s < before_s)
+        times = select(SAMPLES.c.time_s).where(*old).order_by(SAMPLES.c.time_s)
 
         async def work(connection: AsyncConnection) -> int:
-            return (await connection.execute(old)).rowcount
+            end = await connection.scalar(times.offset(PRUNE_ROWS).limit(1))
+            some = old if end is None else (*old, SAMPLES.c.time_s <= end)
+            return (await connection.execute(delete(SAMPLES).where(*some))).rowcount
 
         return await self._database.write(work, Durability.NORMAL)
+
+
+def _samples(rows: Sequence[Row[Any]]) -> list[Sample]:
+    return [Sample(**dict(zip(_NAMES, row, strict=True))) for row in rows]

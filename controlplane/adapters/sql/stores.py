@@ -7,6 +7,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+from urllib.parse import quote, unquote
 
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
@@ -44,7 +45,7 @@ class SqlStores:
         """Open the database of `url`, created and migrated as needed.
 
         Args:
-            url: `sqlite+aiosqlite:////absolute/path`; see `sqlite_url`.
+            url: `sqlite+aiosqlite:////absolute/path`, percent-encoded; see `sqlite_url`.
             shelf: where the files of models are.
             deadline_s: bounds every later call, > 0.
 
@@ -78,7 +79,7 @@ class SqlStores:
 
 def sqlite_url(path: Path) -> str:
     """The URL of the embedded database in the file `path`."""
-    return f"sqlite+aiosqlite:///{path.absolute()}"
+    return f"sqlite+aiosqlite:///{quote(str(path.absolute()))}"
 
 
 def _path(url: str) -> Path:
@@ -92,4 +93,4 @@ def _path(url: str) -> Path:
             f"the database URL starts with {parsed.drivername}; this version stores in a file: "
             "sqlite+aiosqlite:////absolute/path/signalbox.db",
         )
-    return Path(parsed.database)
+    return Path(unquote(parsed.database))

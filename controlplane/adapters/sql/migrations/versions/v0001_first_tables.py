@@ -6,9 +6,15 @@ from alembic import op
 revision = "0001"
 down_revision = None
 
+# The third one: REPLACE deletes a row without asking the triggers of DELETE.
 AUDIT_GUARDS = """
-CREATE TRIGGER audit_no_{event} BEFORE {EVENT} ON audit
-BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END
+CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
+BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
+BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+CREATE TRIGGER audit_no_replace BEFORE INSERT ON audit
+WHEN EXISTS (SELECT 1 FROM audit WHERE id = NEW.id)
+BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 """
 READINGS = (
     "request_rate_rps",
@@ -96,8 +102,8 @@ def _access() -> None:
         sqlite_autoincrement=True,
     )
     if op.get_bind().dialect.name == "sqlite":
-        for event in ("update", "delete"):
-            op.execute(AUDIT_GUARDS.format(event=event, EVENT=event.upper()))
+        for guard in AUDIT_GUARDS.strip().removesuffix("END;").split("END;"):
+            op.execute(f"{guard} END")
 
 
 def _models() -> None:

@@ -1,0 +1,51 @@
+"""An artifact as the domain sees it."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from controlplane.adapters.predictor import learned
+from controlplane.domain.strategies.queue_law import CenterLaw
+from models.forward import predict
+from tests.model_artifacts import LAW, artifact
+
+
+def test_networks_predict_what_the_forward_pass_does_in_float64() -> None:
+    made = artifact()
+    model = learned(made)
+    assert made.mlp is not None
+    assert made.residual is not None
+    x = np.random.default_rng(7).random((61, 14))
+    for network, mlp in ((model.network, made.mlp), (model.residual, made.residual)):
+        assert network is not None
+        y = network(x)
+        assert y.dtype == np.float64
+        np.testing.assert_array_equal(y, predict(mlp, x))
+
+
+def test_laws_and_support() -> None:
+    model = learned(replace(artifact(), scores={"residual_spread": 0.07}))
+    assert model.laws[0] == CenterLaw(
+        base_ms=20.0,
+        contention=0.1,
+        wait_ms=3.0,
+        servers=8.0,
+        saturation=0.9,
+        idle_cpu=0.05,
+        full_cpu=0.98,
+    )
+    assert model.laws[1].base_ms == 30.0
+    assert (model.ratio_low, model.ratio_high) == (0.4, 0.65)
+    assert model.feature_high == (1.0,) * 14
+    assert model.residual_spread == 0.07
+
+
+def test_one_law_without_trust_takes_both_away() -> None:
+    doubtful = replace(LAW, trusted=False, reason="no variation")
+    assert learned(replace(artifact(), secondary=doubtful)).laws == ()
+
+
+def test_a_network_that_was_not_trained_is_missing() -> None:
+    model = learned(replace(artifact(), mlp=None))
+    assert model.network is None
+    assert model.residual is not None

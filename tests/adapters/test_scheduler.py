@@ -1,0 +1,83 @@
+"""The calendar pokes in the loop's own thread, on time, and stops."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from controlplane.adapters.scheduler import Calendar
+
+
+async def test_every_pokes_in_the_loops_thread() -> None:
+    calendar, times, threads = Calendar(), [], set()
+
+    def poke() -> None:
+        times.append(time.monotonic())
+        threads.add(threading.get_ident())
+
+    calendar.every(0.05, poke, "cycle")
+    start = time.monotonic()
+    calendar.start()
+    async with asyncio.timeout(5):
+        while len(times) < 3:
+            await asyncio.sleep(0.01)
+    calendar.stop()
+    assert threads == {threading.get_ident()}
+    assert times[0] - start >= 0.04
+    assert times[2] - times[0] >= 0.08
+
+
+async def test_nothing_is_poked_after_stop() -> None:
+    calendar, pokes = Calendar(), []
+    calendar.every(0.02, lambda: pokes.append(1), "cycle")
+    calendar.start()
+    await asyncio.sleep(0.05)
+    calendar.stop()
+    calendar.stop()
+    count = len(pokes)
+    await asyncio.sleep(0.08)
+    assert len(pokes) == count
+
+
+async def test_a_loop_held_up_gets_one_poke_for_many() -> None:
+    calendar, pokes = Calendar(), []
+    calendar.every(0.05, lambda: pokes.append(1), "cycle")
+    calendar.start()
+    time.sleep(0.4)  # noqa: ASYNC251  (holding the loop up is the case)
+    await asyncio.sleep(0.02)
+    assert len(pokes) == 1
+    calendar.stop()
+
+
+async def test_a_failing_poke_does_not_end_its_entry() -> None:
+    calendar, pokes = Calendar(), []
+
+    def poke() -> None:
+        pokes.append(1)
+        raise RuntimeError("bug")
+
+    calendar.every(0.02, poke, "cycle")
+    calendar.start()
+    async with asyncio.timeout(5):
+        while len(pokes) < 2:
+            await asyncio.sleep(0.01)
+    calendar.stop()
+
+
+async def test_entries_by_name_replaced_by_the_same_name() -> None:
+    calendar, pokes = Calendar(), []
+    calendar.daily(3, lambda: None, "retention")
+    calendar.every(3600, lambda: pokes.append("old"), "cycle")
+    calendar.start()
+    calendar.every(0.02, lambda: pokes.append("new"), "cycle")
+    assert calendar.names() == ["cycle", "retention"]
+    await asyncio.sleep(0.1)
+    calendar.stop()
+    assert set(pokes) == {"new"}
+
+
+@pytest.mark.parametrize("hour", [-1, 24])
+def test_an_hour_that_no_day_has(hour: int) -> None:
+    with pytest.raises(ValueError, match=str(abs(hour))):
+        Calendar().daily(hour, lambda: None, "retention")
