@@ -14,6 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+# The agent beside an Envoy subscribes under that Envoy's id and says by this name who it is.
+AGENT_NAME = "signalbox-gateway"
+
 
 class ResourceType(StrEnum):
     """Kinds of resources, in the order in which they are sent."""

@@ -68,9 +68,7 @@ class AdsServer:
             Retryable: it is taken.
         """
         server = grpc.aio.server(options=_channel_options(self._options))
-        handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(
-            self._stream
-        )
+        handler: Handler = grpc.stream_stream_rpc_method_handler(self._stream)
         server.add_generic_rpc_handlers(
             (grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),)
         )

@@ -57,6 +57,8 @@ def render(options: BootstrapOptions) -> str:
             "locality": {"region": options.region, "zone": options.zone},
         },
         "admin": {"address": _address(options.admin)},
+        # Else histograms are as old as the last flush when somebody reads them.
+        "stats_flush_on_admin": True,
         "layered_runtime": {
             "layers": [
                 {

@@ -21,8 +21,6 @@ from controlplane.domain.errors import ControlPlaneError, Retryable
 from controlplane.domain.xds import Event, Request, ResourceType
 
 BEARER = "bearer "
-# The gateway agent beside an Envoy subscribes under the Envoy's id; its status is its own line.
-AGENT = "signalbox-gateway"
 
 log = structlog.get_logger()
 
@@ -61,7 +59,7 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """The name in status."""
+        """The name in status, where an Envoy and the agent beside it are two lines."""
         return f"{self.node} (agent)" if self.agent else self.node
 
 
@@ -233,5 +231,5 @@ def _caller(
         secret=bearer,
         node=first.node.id,
         group=first.node.cluster,
-        agent=first.node.user_agent_name == AGENT,
+        agent=first.node.user_agent_name == xds.AGENT_NAME,
     )

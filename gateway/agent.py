@@ -1,0 +1,106 @@
+"""The agent's life: subscribe, keep, and stand in while the control plane is away.
+
+Run by `__main__`. The door of the local server follows the connection: closed while the control
+plane answers, be it with a refusal, and open while it does not.
+"""
+
+import asyncio
+import random
+
+import structlog
+
+from controlplane.domain.errors import ControlPlaneError, Refused, Retryable
+from gateway.cache import CachedResponse, DiskCache
+from gateway.local_ads import LocalAds
+from gateway.options import AgentOptions
+from gateway.upstream import Upstream
+
+log = structlog.get_logger()
+
+
+class Agent:
+    """One agent beside one Envoy."""
+
+    def __init__(self, options: AgentOptions) -> None:
+        self._options = options
+        self._cache = DiskCache(options.cache)
+        self._server = LocalAds(self._cache.responses)
+        self._failures = 0
+        self._said = ""
+
+    async def run(self) -> None:
+        """Work until cancelled.
+
+        Raises:
+            Retryable: the port is taken.
+            OSError: the folder of the cache cannot be used.
+        """
+        await asyncio.to_thread(self._cache.load)
+        port = await self._server.start(self._options.listen)
+        log.info(
+            "agent.started",
+            port=port,
+            cached={kind.value: r.version for kind, r in self._cache.responses.items()},
+        )
+        try:
+            while True:
+                pause_s = await self._connection()
+                await asyncio.sleep(pause_s)
+        finally:
+            await self._server.stop()
+            log.info("agent.stopped")
+
+    async def _connection(self) -> float:
+        """Live through one connection and return the pause before the next, in seconds."""
+        upstream = Upstream(self._options, self._cache.responses)
+        try:
+            await upstream.connect(await asyncio.to_thread(self._secret))
+            self._connected()
+            async for new, nonce in upstream.responses():
+                await self._keep(new)
+                await upstream.acknowledge(new, nonce)
+        except Refused as error:
+            # It is there: an Envoy must ask it and not us.
+            self._server.close()
+            self._say("agent.refused", error)
+            return self._options.refused_pause_s
+        except ControlPlaneError as error:
+            self._server.open()
+            self._say("agent.control_plane_away", error)
+        finally:
+            await upstream.close()
+        return self._pause_s()
+
+    def _secret(self) -> str:
+        try:
+            return self._options.token_file.read_text().strip()
+        except OSError as error:
+            raise Retryable("token_file_unreadable", f"cannot read the token: {error}") from error
+
+    def _connected(self) -> None:
+        self._failures = 0
+        self._said = ""
+        self._server.close()
+        log.info("agent.connected")
+
+    async def _keep(self, new: CachedResponse) -> None:
+        self._cache.remember(new)
+        try:
+            await asyncio.to_thread(self._cache.store, new)
+        except OSError as error:
+            log.error("cache.not_stored", type=new.type.value, why=str(error))  # noqa: TRY400
+            return
+        log.info("cache.stored", type=new.type.value, version=new.version)
+
+    def _say(self, event: str, error: ControlPlaneError) -> None:
+        # An outage of an hour is one line, not thousands.
+        if self._said != error.code:
+            log.warning(event, code=error.code, why=error.message)
+        self._said = error.code
+
+    def _pause_s(self) -> float:
+        doubled_s = self._options.back_off_s * float(2**self._failures)
+        pause_s = min(doubled_s, self._options.back_off_max_s)
+        self._failures = min(self._failures + 1, 30)
+        jitter: float = random.uniform(0.5, 1.0)
+        return pause_s * jitter
