@@ -16,7 +16,7 @@ from controlplane.domain.guardrails.draft import (
     distance,
     predicted_ms,
 )
-from controlplane.domain.guardrails.freshness import fresh, sane
+from controlplane.domain.guardrails.freshness import fresh, in_force, sane
 from controlplane.domain.guardrails.learning import (
     margin,
     promise_kept,
@@ -39,6 +39,7 @@ Guard = Callable[[Draft, Situation, GuardState, EnvelopeLimits], Draft]
 # Facts first, then what the move is, how far, whether it is worth it and whether it is time;
 # last the way out of an overload, which no earlier guard may block.
 GUARDS: tuple[Guard, ...] = (
+    in_force,
     fresh,
     sane,
     measured,

@@ -11,11 +11,22 @@ from controlplane.domain.strategies.rules import static
 from controlplane.domain.strategies.situation import Center, Situation
 
 
+def in_force(
+    draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits
+) -> Draft:
+    """Hold while no share is in force: a service without endpoints has nothing to split."""
+    if any(share > 0 for share in situation.applied):
+        return draft
+    return replace(draft, target=situation.applied, course=Course.BLIND_HOLD)
+
+
 def fresh(draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits) -> Draft:
     """Hold while a bearing centre's newest sample is old; ramp to the static ratio after long.
 
     Age counts from receipt by our own clock.
     """
+    if draft.course is not Course.MOVE:
+        return draft
     silent = max(_ages_s(situation))
     if silent <= limits.fresh_s:
         return draft

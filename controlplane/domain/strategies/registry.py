@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from controlplane.domain.strategies import greybox, networks, rules
-from controlplane.domain.strategies.situation import Proposal, Situation
+from controlplane.domain.strategies.situation import Note, Proposal, Situation
 from controlplane.domain.topology import StrategyName
 
 Strategy = Callable[[Situation], Proposal]
@@ -27,4 +27,10 @@ def propose(situation: Situation) -> Proposal:
         A proposal whose `strategy` names the rule that really answered: a learned one that
         cannot answer falls back and leaves a note. Never raises on missing metrics.
     """
-    return STRATEGIES[situation.service.strategy](situation)
+    name = situation.service.strategy
+    if not any(share > 0 for share in situation.applied):
+        note = Note(
+            code="nothing_in_force", message="no data centre of the service has an endpoint"
+        )
+        return rules.hold(situation, name, note)
+    return STRATEGIES[name](situation)

@@ -1,0 +1,193 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from controlplane.domain.features import FEATURE_NAMES
+from controlplane.domain.strategies.candidates import GRID
+from controlplane.domain.strategies.greybox import objective
+from controlplane.domain.strategies.registry import propose
+from controlplane.domain.strategies.situation import LearnedModel
+from controlplane.domain.topology import Role, StrategyName
+from tests.domain.two_centers import (
+    LAWS,
+    Load,
+    centers,
+    changed,
+    codes,
+    law_model,
+    mean_ms,
+    situation,
+)
+
+FloatArray = NDArray[np.float64]
+RATIO = FEATURE_NAMES.index("primary.scheduling_ratio")
+GREY = (StrategyName.GREYBOX, StrategyName.HYBRID)
+EVERYWHERE = {"feature_low": (-np.inf,) * 14, "feature_high": (np.inf,) * 14}
+
+
+@pytest.mark.parametrize("total_rps", [30.0, 60.0, 90.0, 99.0])
+def test_greybox_finds_the_best_ratio_of_a_world_it_knows(total_rps: float) -> None:
+    load = Load(total_rps=total_rps)
+    best = min(GRID, key=lambda r: mean_ms(load, (r, 1 - r)))
+    proposal = propose(situation(StrategyName.GREYBOX, load=load, model=law_model()))
+    assert proposal.shares[0] == pytest.approx(best)
+    assert not proposal.learned
+
+
+def test_the_curve_is_the_response_time() -> None:
+    load = Load()
+    curve = objective(situation(load=load), LAWS)
+    truth = [mean_ms(load, (r, 1 - r)) for r in GRID]
+    np.testing.assert_allclose(curve, truth, rtol=1e-9)
+
+
+def test_a_lost_half_of_a_center_moves_the_optimum_at_once() -> None:
+    whole = propose(situation(StrategyName.GREYBOX, model=law_model()))
+    halved = Load(total_rps=60.0, capacity_rps=(40.0, 50.0))
+    lost = propose(situation(StrategyName.GREYBOX, load=halved, model=law_model()))
+    assert lost.shares[0] < whole.shares[0] - 0.1
+
+
+def test_a_saturation_below_full_cpu_counts() -> None:
+    laws = (LAWS[0], replace(LAWS[1], saturation=0.6))
+    plain = propose(situation(StrategyName.GREYBOX, model=law_model()))
+    early = propose(situation(StrategyName.GREYBOX, model=law_model(laws=laws)))
+    assert early.shares[0] > plain.shares[0]
+
+
+def test_the_profile_projects_the_load_ahead() -> None:
+    rising = tuple(0.5 + part / 288 for part in range(288))
+    flat = objective(situation(), LAWS)
+    ahead = objective(situation(model=law_model(profile=rising)), LAWS)
+    assert (ahead > flat).all()
+    constant = objective(situation(model=law_model(profile=(1.0,) * 24)), LAWS)
+    np.testing.assert_allclose(constant, flat)
+
+
+@pytest.mark.parametrize("strategy", GREY)
+def test_without_cpu_the_declared_capacity_stands_in(strategy: StrategyName) -> None:
+    facts = situation(strategy, model=law_model())
+    facts = replace(facts, window=changed(facts.window, "beta", cpu_avg=None))
+    assert propose(facts).strategy == "greybox"
+    assert propose(facts).shares == propose(situation(strategy, model=law_model())).shares
+
+
+@pytest.mark.parametrize("strategy", GREY)
+@pytest.mark.parametrize(
+    ("model", "code"),
+    [(None, "model_missing"), (LearnedModel(digest="m"), "laws_untrusted")],
+    ids=["none", "untrusted"],
+)
+def test_without_laws_the_equalizer_answers(
+    strategy: StrategyName, model: LearnedModel | None, code: str
+) -> None:
+    proposal = propose(situation(strategy, model=model))
+    assert proposal.strategy == "cpu_equalizer"
+    assert codes(proposal.notes) == [code]
+
+
+@pytest.mark.parametrize("strategy", GREY)
+def test_unknown_use_goes_down_the_whole_ladder(strategy: StrategyName) -> None:
+    facts = situation(strategy, model=law_model())
+    window = changed(facts.window, "beta", cpu_avg=None, request_rate_rps=None)
+    proposal = propose(replace(facts, window=window))
+    assert proposal.strategy == "capacity"
+    assert codes(proposal.notes) == ["load_unknown", "cpu_missing"]
+
+
+@pytest.mark.parametrize("strategy", GREY)
+def test_a_silent_center_holds(strategy: StrategyName) -> None:
+    facts = situation(strategy, model=law_model())
+    facts = replace(facts, window=replace(facts.window, samples={}))
+    assert codes(propose(facts).notes) == ["metrics_missing"]
+    assert propose(facts).shares == facts.applied
+
+
+def test_bandwidth_stands_in_for_the_rate() -> None:
+    facts = situation(StrategyName.GREYBOX, model=law_model())
+    window = changed(facts.window, "beta", request_rate_rps=None)
+    assert propose(replace(facts, window=window)).shares == propose(facts).shares
+
+
+def test_without_traffic_every_ratio_is_judged_at_no_load() -> None:
+    proposal = propose(situation(StrategyName.GREYBOX, load=Load(total_rps=0.0), model=law_model()))
+    assert proposal.shares[0] == 0.80
+
+
+def test_three_centers_are_not_for_the_laws() -> None:
+    roles = (Role.PRIMARY, Role.SAME_CITY, Role.SAME_CITY)
+    facts = replace(
+        situation(StrategyName.HYBRID, model=law_model()),
+        centers=centers(roles, (60.0, 30.0, 10.0)),
+        applied=(0.5, 0.3, 0.2),
+    )
+    assert "not_two_centers" in codes(propose(facts).notes)
+
+
+def test_hybrid_corrects_within_five_percent() -> None:
+    def wild(x: FloatArray) -> FloatArray:
+        return 100.0 * (x[:, RATIO] - 0.5)
+
+    grey = propose(situation(StrategyName.GREYBOX, model=law_model()))
+    model = law_model(residual=wild, **EVERYWHERE)
+    proposal = propose(situation(StrategyName.HYBRID, model=model))
+    assert proposal.strategy == "hybrid"
+    factors = [
+        mine.response_time_ms / plain.response_time_ms
+        for mine, plain in zip(proposal.curve, grey.curve, strict=True)
+    ]
+    assert min(factors) == pytest.approx(np.exp(-0.05))
+    assert max(factors) == pytest.approx(np.exp(0.05))
+
+
+def test_outside_the_training_the_nearest_correction_goes_on() -> None:
+    def sloped(x: FloatArray) -> FloatArray:
+        return 0.1 * (x[:, RATIO] - 0.5)
+
+    low, high = [-np.inf] * 14, [np.inf] * 14
+    low[RATIO], high[RATIO] = 0.45, 0.55
+    model = law_model(residual=sloped, feature_low=tuple(low), feature_high=tuple(high))
+    grey = propose(situation(StrategyName.GREYBOX, model=law_model()))
+    proposal = propose(situation(StrategyName.HYBRID, model=model))
+    factor = {
+        mine.ratio: mine.response_time_ms / plain.response_time_ms
+        for mine, plain in zip(proposal.curve, grey.curve, strict=True)
+    }
+    assert factor[0.80] == pytest.approx(factor[0.55])
+    assert factor[0.20] == pytest.approx(factor[0.45])
+    assert factor[0.52] == pytest.approx(np.exp(0.002))
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        ({}, "residual_missing"),
+        ({"residual": lambda x: np.zeros(len(x))}, "residual_outside_range"),
+        (
+            {"residual": lambda x: np.full(len(x), np.nan), **EVERYWHERE},
+            "residual_outside_range",
+        ),
+        (
+            {
+                "residual": lambda x: np.zeros(len(x)),
+                "feature_low": (2.0,) * 14,
+                "feature_high": (3.0,) * 14,
+            },
+            "residual_outside_range",
+        ),
+    ],
+    ids=["none", "no range", "nan", "elsewhere"],
+)
+def test_without_a_usable_residual_hybrid_is_greybox(values: dict[str, object], code: str) -> None:
+    proposal = propose(situation(StrategyName.HYBRID, model=law_model(**values)))
+    assert proposal.strategy == "greybox"
+    assert codes(proposal.notes) == [code]
+
+
+def test_hybrid_is_greybox_while_one_center_has_no_traffic() -> None:
+    model = law_model(residual=lambda x: np.zeros(len(x)), **EVERYWHERE)
+    proposal = propose(situation(StrategyName.HYBRID, applied=(1.0, 0.0), model=model))
+    assert proposal.strategy == "greybox"
+    assert codes(proposal.notes) == ["share_too_small"]
