@@ -74,8 +74,8 @@ class Support:
     """The box that the training rows cover: outside it a network only guesses.
 
     Attributes:
-        feature_min, feature_max: 14 numbers each in the units of the features; NaN-free, a
-            feature that was never reported has min = max = 0.
+        feature_min, feature_max: 14 numbers each in the units of the features, finite, with the
+            small margin that training adds; (0, 0) for a feature that was never reported.
         ratio_low, ratio_high: 1 % and 99 % quantile of the applied ratio, 0..1.
     """
 
@@ -95,6 +95,7 @@ class ModelArtifact:
         scores: named figures; the units are in the names.
         best_epoch: 1-based epoch with the smallest validation loss, per network.
         losses: per network (2, epochs) float64: training and validation loss per epoch.
+        profile: load by equal parts of the day (UTC), relative to the day's mean; () is unknown.
         created_at_s: UTC epoch seconds; environment: versions of the libraries that trained it.
     """
 
@@ -110,6 +111,7 @@ class ModelArtifact:
     losses: dict[str, NDArray[np.float64]]
     provenance: Provenance
     created_at_s: float
+    profile: tuple[float, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -130,6 +132,7 @@ def facts(artifact: ModelArtifact) -> Json:
             "secondary": dataclasses.asdict(artifact.secondary),
         },
         "support": dataclasses.asdict(artifact.support),
+        "profile": list(artifact.profile),
         "scores": dict(artifact.scores),
         "best_epoch": dict(artifact.best_epoch),
         "losses": sorted(artifact.losses),

@@ -34,6 +34,7 @@ _LAW_NUMBERS = (
 )  # fmt: skip
 # Below it a weight divided by the scale leaves float32.
 MIN_SCALE = 1e-12
+MAX_PROFILE = 1e4
 
 
 def save(artifact: ModelArtifact, directory: Path) -> None:
@@ -115,8 +116,16 @@ def _parse(content: Json, named: Arrays) -> ModelArtifact:
         losses={name: _curve(name, named) for name in content["losses"]},
         provenance=Provenance(**content["provenance"]),
         created_at_s=float(content["created_at_s"]),
+        profile=_profile(content["profile"]),
         environment=dict(content["environment"]),
     )
+
+
+def _profile(content: list[float]) -> tuple[float, ...]:
+    profile = tuple(float(value) for value in content)
+    if not all(0 <= value < MAX_PROFILE for value in profile):
+        raise ArtifactError("the daily profile holds something else than finite shares of a mean")
+    return profile
 
 
 def _network(name: str, named: Arrays) -> Mlp:

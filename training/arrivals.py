@@ -40,6 +40,23 @@ def draw(pattern: Arrivals, minutes: int, rng: Generator) -> FloatArray:
     return np.asarray(pattern.peak_rps * factor * profile * np.exp(pattern.noise * noise))
 
 
+def for_run(trace: Path | None, peak_rps: float, minutes: int) -> FloatArray | None:
+    """The trace's first `minutes` minutes, None without a trace.
+
+    Raises:
+        Invalid: as `read_trace`, or the trace is shorter.
+    """
+    if trace is None:
+        return None
+    rates = read_trace(trace, peak_rps)
+    if rates.size < minutes:
+        raise Invalid(
+            "trace_too_short",
+            f"{trace} has {rates.size} minutes, {minutes} needed: give fewer --days",
+        )
+    return rates[:minutes]
+
+
 def read_trace(path: Path, peak_rps: float) -> FloatArray:
     """Read a trace of `period,count` rows, scaled so that its 99.5 % quantile is `peak_rps`.
 
@@ -50,7 +67,9 @@ def read_trace(path: Path, peak_rps: float) -> FloatArray:
         with path.open(newline="", encoding="utf-8") as file:
             rows = (line for line in file if not line.startswith("#"))
             counts = np.array([float(row["count"]) for row in csv.DictReader(rows)])
-    except (KeyError, ValueError) as error:
+    except OSError as error:
+        raise Invalid("trace_invalid", f"{path}: {error.strerror}") from error
+    except (KeyError, TypeError, ValueError) as error:
         raise Invalid("trace_invalid", f"{path}: needs columns period,count: {error}") from error
     high = np.quantile(counts, 0.995) if counts.size else 0.0
     if not high > 0:

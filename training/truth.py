@@ -26,7 +26,8 @@ class Truth:
     Attributes:
         oracle_ratio: the clairvoyant choice among `GRID` and `oracle_ms` its response time.
         applied_ms: under the ratio that was applied; half_ms: under 0.5.
-        best_static_ratio: the one ratio of `GRID` with the smallest mean over all requests.
+        best_static_ms: under `best_static_ratio`, the one ratio of `GRID` with the smallest mean
+            over all requests, known in hindsight.
     """
 
     time_s: FloatArray
@@ -34,6 +35,7 @@ class Truth:
     oracle_ms: FloatArray
     applied_ms: FloatArray
     half_ms: FloatArray
+    best_static_ms: FloatArray
     best_static_ratio: float
 
 
@@ -43,14 +45,16 @@ def find_truth(world: World, conditions: Conditions, ratio: FloatArray) -> Truth
     curve = np.empty((GRID.size, minutes))
     for index, candidate in enumerate(GRID):
         curve[index] = true_response_ms(world, conditions, np.full(minutes, candidate))
-    best = curve.argmin(axis=0)
-    static = (curve * conditions.arrival_rps).sum(axis=1).argmin()
+    # Row i is judged in minute i + 1, so minute 0 belongs to no row.
+    curve, load = curve[:, 1:], conditions.arrival_rps[1:]
+    static = int((curve * load).sum(axis=1).argmin())
     return Truth(
         time_s=conditions.time_s[:-1],
-        oracle_ratio=GRID[best][1:],
-        oracle_ms=curve.min(axis=0)[1:],
+        oracle_ratio=GRID[curve.argmin(axis=0)],
+        oracle_ms=curve.min(axis=0),
         applied_ms=true_response_ms(world, conditions, ratio)[1:],
-        half_ms=curve[GRID.size // 2][1:],
+        half_ms=curve[GRID.size // 2],
+        best_static_ms=curve[static],
         best_static_ratio=float(GRID[static]),
     )
 

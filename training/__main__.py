@@ -1,0 +1,179 @@
+"""`python -m training`: simulate a data set, train a version, show one.
+
+Started by `signalbox simulate` and `signalbox models train` as a process of its own, so that
+serving never loads torch. Results go to standard output (`--json`: one JSON line), progress and
+errors to standard error. Exit codes as docs/cli.md: 2 for input to be corrected, 130 interrupted.
+"""
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from controlplane.domain.errors import Invalid
+from controlplane.domain.features import SCHEMA_DIGEST
+from models import storage
+from models.errors import ArtifactError
+from training import arrivals, dataset, report, simulator, truth, world
+from training.arrivals import DAY_MINUTES
+from training.law_fit import Declared
+from training.settings import SETTINGS
+
+INVALID, INTERRUPTED = 2, 130
+
+app = typer.Typer(
+    name="training",
+    help="Simulate data with known truth, train a service's model, show a trained one.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON line on standard output.")]
+Pair = Annotated[str | None, typer.Option(metavar="PRIMARY,SECONDARY")]
+
+
+@app.command()
+def simulate(
+    out: Annotated[Path, typer.Option(help="Data set to write (CSV).")],
+    days: Annotated[float, typer.Option(help="Length of the run.", min=0.01, max=366)] = 31.0,
+    seed: Annotated[int, typer.Option(help="Same seed, same rows.", min=0)] = 0,
+    world_name: Annotated[str, typer.Option("--world", help="Name or .toml file.")] = "W1",
+    truth_out: Annotated[
+        Path | None, typer.Option("--truth", help="Best ratio of every minute (CSV).")
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="Real arrivals: CSV with period,count per minute.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate two data centres under the historical ratio; one row a minute, nothing removed."""
+    place = world.load_world(world_name)
+    # The last minute only gives the label of the row before it.
+    minutes = round(days * DAY_MINUTES) + 1
+    arrival_rps = arrivals.for_run(trace, place.arrivals.peak_rps, minutes)
+    conditions = simulator.draw_conditions(place, minutes, seed, arrival_rps)
+    ratio = simulator.operator_ratio(place, minutes, seed)
+    rows = simulator.simulate(place, conditions, ratio)
+    dataset.write_csv(rows, out)
+    best = truth.find_truth(place, conditions, ratio)
+    if truth_out is not None:
+        truth.write_csv(best, truth_out)
+    facts = report.simulation(place.name, rows, best, conditions.arrival_rps[1:])
+    _print({**facts, "out": str(out)}, as_json)
+
+
+@app.command()
+def train(
+    data: Annotated[Path, typer.Option(help="Data set (CSV), see `simulate`.")],
+    service: Annotated[str, typer.Option(help="Service that the version is for.")],
+    out: Annotated[Path, typer.Option(help="Directory for model.json and model.npz.")],
+    settings: Annotated[str, typer.Option(help="paper, residual or quick.")] = "paper",
+    seed: Annotated[int, typer.Option(help="Same data, settings, seed: same digest.", min=0)] = 0,
+    servers: Pair = None,
+    idle_cpu: Pair = None,
+    full_cpu: Pair = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit the queue laws and train the networks of one service.
+
+    --servers, --idle-cpu and --full-cpu are what the fleet declares; left out, they are fitted.
+    """
+    if settings not in SETTINGS:
+        raise Invalid(
+            "settings_unknown", f"no settings {settings!r}: use one of {', '.join(SETTINGS)}"
+        )
+    rows = dataset.read_csv(data)
+    # torch takes seconds to load; a wrong option or file should not.
+    from training import progress, version
+
+    declared = _declared(servers, idle_cpu, full_cpu)
+    job = version.Job(
+        service=service,
+        settings=SETTINGS[settings],
+        seed=seed,
+        created_at_s=time.time(),
+        primary=declared[0],
+        secondary=declared[1],
+    )
+    started_s = time.monotonic()
+    with progress.shown() as tell:
+        artifact = version.train_version(rows, job, tell)
+    storage.save(artifact, out)
+    facts = report.version(artifact)
+    _print({**facts, "out": str(out), "seconds": time.monotonic() - started_s}, as_json)
+
+
+@app.command()
+def show(
+    directory: Annotated[Path, typer.Argument(help="Directory that `train --out` wrote.")],
+    as_json: AsJson = False,
+) -> None:
+    """Check a trained version and show what it is."""
+    try:
+        artifact = storage.load(directory, SCHEMA_DIGEST)
+    except ArtifactError as error:
+        raise Invalid("model_invalid", str(error)) from error
+    _print(report.version(artifact), as_json)
+
+
+def main() -> None:
+    """Run the command line; SIGTERM stops a training like Ctrl-C."""
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        app()
+    except Invalid as error:
+        print(f"error: {error.message} [{error.code}]", file=sys.stderr)
+        sys.exit(INVALID)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _declared(*pairs: str | None) -> tuple[Declared, Declared]:
+    numbers = [_pair(text) for text in pairs]
+    primary, secondary = zip(*numbers, strict=True)
+    return (
+        Declared(servers=primary[0], idle_cpu=primary[1], full_cpu=primary[2]),
+        Declared(servers=secondary[0], idle_cpu=secondary[1], full_cpu=secondary[2]),
+    )
+
+
+def _pair(text: str | None) -> tuple[float | None, float | None]:
+    """Read "24,12"; an empty half ("24,") is not declared."""
+    if text is None:
+        return (None, None)
+    try:
+        first, second = (float(part) if part.strip() else None for part in text.split(","))
+    except ValueError as error:
+        message = f"{text!r}: give two numbers, primary first, such as 24,12"
+        raise Invalid("declared_invalid", message) from error
+    if any(part is not None and not (np.isfinite(part) and part >= 0) for part in (first, second)):
+        raise Invalid("declared_invalid", f"{text!r}: numbers must be finite and not negative")
+    return (first, second)
+
+
+def _print(facts: report.Facts, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(facts))
+        return
+    width = max(len(name) for name in facts)
+    for name, value in facts.items():
+        print(
+            f"{name:<{width}}  {value:.6g}"
+            if isinstance(value, float)
+            else f"{name:<{width}}  {value}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""What a simulation or a trained version is, as flat facts for people and programs.
+
+Called by `python -m training`; units are in the names.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.artifact import LawRecord, ModelArtifact
+from training.dataset import Dataset
+from training.truth import Truth
+
+FloatArray = NDArray[np.float64]
+Facts = dict[str, str | int | float | bool]
+
+
+def simulation(world: str, rows: Dataset, truth: Truth, arrival_rps: FloatArray) -> Facts:
+    """Facts of a simulated data set; response times are true ones, weighted by the requests."""
+
+    def mean_ms(values: FloatArray) -> float:
+        return float((values * arrival_rps).sum() / arrival_rps.sum())
+
+    oracle_ms = mean_ms(truth.oracle_ms)
+    return {
+        "world": world,
+        "rows": len(rows),
+        "applied_ms": mean_ms(truth.applied_ms),
+        "half_ms": mean_ms(truth.half_ms),
+        "oracle_ms": oracle_ms,
+        "half_regret_pct": (mean_ms(truth.half_ms) / oracle_ms - 1.0) * 100.0,
+        "best_static_ratio": truth.best_static_ratio,
+        "best_static_regret_pct": (mean_ms(truth.best_static_ms) / oracle_ms - 1.0) * 100.0,
+    }
+
+
+def version(artifact: ModelArtifact) -> Facts:
+    """Facts of a trained version: identity, provenance, laws, scores."""
+    facts: Facts = {
+        "service": artifact.service,
+        "kind": artifact.kind,
+        "digest": artifact.digest,
+        "rows": artifact.provenance.rows,
+        "seed": artifact.provenance.seed,
+        "data_digest": artifact.provenance.data_digest,
+        "code_digest": artifact.provenance.code_digest,
+        "settings_digest": artifact.provenance.settings_digest,
+        "ratio_low": artifact.support.ratio_low,
+        "ratio_high": artifact.support.ratio_high,
+    }
+    for name, epoch in artifact.best_epoch.items():
+        facts[f"{name}_best_epoch"] = epoch
+    facts |= _law("primary", artifact.primary) | _law("secondary", artifact.secondary)
+    return facts | artifact.scores
+
+
+def _law(center: str, law: LawRecord) -> Facts:
+    facts: Facts = {
+        f"{center}_law_trusted": law.trusted,
+        f"{center}_law_error_ratio": law.error_ratio,
+        f"{center}_base_ms": law.base_ms,
+        f"{center}_contention": law.contention,
+        f"{center}_wait_ms": law.wait_ms,
+        f"{center}_servers": law.servers,
+        f"{center}_saturation": law.saturation,
+        f"{center}_idle_cpu": law.idle_cpu,
+        f"{center}_full_cpu": law.full_cpu,
+    }
+    if law.reason:
+        facts[f"{center}_law_reason"] = law.reason
+    return facts
