@@ -30,6 +30,10 @@ from controlplane.demo.trace import arrivals, read_trace
 
 CONNECTIONS = 64
 SWEEP_S = 0.05
+USER_COOKIE = "signalbox_sid"
+"""The sticky cookie of our Envoy configuration. Every arrival is a user of its own, and the same
+user in every lane: without the cookie Envoy would hash a request id that it draws itself.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,10 +140,9 @@ class Generator:
         self._arrival += 1
         turn = number % len(chosen)  # no lane is always the first to be written
         for lane in chosen[turn:] + chosen[:turn]:
-            head = (
-                f"GET /{self._lanes[lane]} HTTP/1.1\r\nhost: demo.local\r\nx-arrival: {number}\r\n"
-            )
-            wire = f"{head}x-request-id: demo-{self._seed}-{number}\r\n\r\n".encode()
+            head = f"GET /{self._lanes[lane]} HTTP/1.1\r\nhost: demo.local\r\n"
+            user = f"cookie: {USER_COOKIE}=demo-{self._seed}-{number}\r\n"
+            wire = f"{head}{user}x-arrival: {number}\r\n\r\n".encode()
             request = Request(lane=lane, phase=phase, sent_s=due_s, wire=wire)
             self._sent[lane] += 1
             self._outstanding[phase] += 1

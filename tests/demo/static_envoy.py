@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from controlplane.demo.layout import HOST, Lane, Layout
+from controlplane.demo.load import USER_COOKIE
 
 TYPES = "type.googleapis.com/envoy.extensions."
 SHORT = "0.25s"
@@ -98,7 +99,7 @@ def _route(lane: Lane) -> dict[str, object]:
         "match": {"prefix": f"/{lane.name}"},
         "route": {
             "cluster": lane.name,
-            "hash_policy": [{"header": {"header_name": "x-request-id"}}],
+            "hash_policy": [{"cookie": {"name": USER_COOKIE}}],
             "retry_policy": {
                 "retry_on": "connect-failure,refused-stream,reset,gateway-error",
                 "num_retries": 6,
