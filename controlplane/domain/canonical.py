@@ -5,6 +5,7 @@ as Python writes them shortest; not-a-number has no JSON form and becomes null.
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
 import math
@@ -81,8 +82,12 @@ def _typed(kind: Any, value: Any) -> Any:
     return value
 
 
+# Reading the hints of a class takes longer than reading its value.
+_hints = functools.cache(get_type_hints)
+
+
 def _dataclass(kind: Any, value: Mapping[str, Any]) -> Any:
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     known = {f.name for f in dataclasses.fields(kind)}
     if unknown := sorted(set(value) - known):
         raise KeyError(f"unknown fields {unknown}")

@@ -39,3 +39,13 @@ async def test_recording_again_changes_nothing(stores: Stores) -> None:
     await stores.decisions.record([decision(5)])
     await stores.decisions.record([decision(5)])
     assert len(await stores.decisions.recent(None, 10)) == 1
+
+
+async def test_more_than_one_page_in_order(stores: Stores) -> None:
+    made = [decision(float(n // 2), f"service-{n % 2}") for n in range(1_201)]
+    await stores.decisions.record(made)
+    expected = sorted(made, key=lambda d: (-d.time_s, d.id))
+    for limit in (499, 500, 501, 1_000, 5_000):
+        assert await stores.decisions.recent(None, limit) == expected[:limit]
+    ones = [d for d in expected if d.service == "service-1"]
+    assert await stores.decisions.recent("service-1", 550) == ones[:550]

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import and_, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql import Select
 
@@ -14,6 +14,9 @@ from controlplane.adapters.sql.upsert import insert_or_keep
 from controlplane.domain import canonical
 from controlplane.domain.decisions import Decision
 from controlplane.domain.errors import NotFound
+
+# Read at once: a few MB, far within a call's deadline.
+PAGE_ROWS = 500
 
 
 class SqlDecisionStore:
@@ -42,10 +45,15 @@ class SqlDecisionStore:
 
     async def recent(self, service: str | None, limit: int) -> list[Decision]:
         """Newest first, of one service or of all."""
-        query = select(DECISIONS.c.body).order_by(DECISIONS.c.time_s.desc(), DECISIONS.c.id)
-        if service is not None:
-            query = query.where(DECISIONS.c.service == service)
-        return await asyncio.to_thread(_decoded, await self._bodies(query.limit(limit)))
+        found: list[Decision] = []
+        while len(found) < limit:
+            rows = min(PAGE_ROWS, limit - len(found))
+            page = await self._bodies(_page(service, found[-1] if found else None).limit(rows))
+            # Even a page takes longer than the loop may be held up.
+            found += await asyncio.to_thread(_decoded, page)
+            if len(page) < rows:
+                break
+        return found
 
     async def newest(self) -> dict[str, Decision]:
         """Service -> its newest decision; read once at start."""
@@ -64,6 +72,16 @@ class SqlDecisionStore:
             return list((await connection.execute(query)).scalars())
 
         return await self._database.read(work)
+
+
+def _page(service: str | None, after: Decision | None) -> Select[bytes]:
+    query = select(DECISIONS.c.body).order_by(DECISIONS.c.time_s.desc(), DECISIONS.c.id)
+    if service is not None:
+        query = query.where(DECISIONS.c.service == service)
+    if after is None:
+        return query
+    same = and_(DECISIONS.c.time_s == after.time_s, DECISIONS.c.id > after.id)
+    return query.where(or_(DECISIONS.c.time_s < after.time_s, same))
 
 
 def _rows(decisions: Sequence[Decision]) -> list[dict[str, object]]:

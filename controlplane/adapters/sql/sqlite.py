@@ -4,22 +4,24 @@
 writer its turn in order; SQLite's own lock polls and is not fair.
 """
 
+import asyncio
 import os
+import sqlite3
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from urllib.parse import quote
 
+import aiosqlite
 from sqlalchemy import URL, Connection, event
-from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
-from sqlalchemy.pool import ConnectionPoolEntry
 
 from controlplane.adapters.sql.outages import Reason, unavailable
 
 READERS = 4
 # The log beside the file is cut back to this after a checkpoint.
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
+PRAGMAS = ("journal_mode=WAL", "foreign_keys=ON", f"journal_size_limit={WAL_LIMIT_BYTES}")
 
 
 class Durability(StrEnum):
@@ -90,28 +92,37 @@ def readers(file: DatabaseFile, wait_s: float) -> AsyncEngine:
 
 
 def _engine(file: DatabaseFile, size: int, wait_s: float) -> AsyncEngine:
-    url = URL.create(
-        "sqlite+aiosqlite",
-        # mode=rw: a file that disappeared must not come back empty.
-        database=f"file:{quote(str(file.path.absolute()))}",
-        query={"mode": "rw", "uri": "true"},
-    )
-    engine = create_async_engine(
-        url,
+    return create_async_engine(
+        URL.create("sqlite+aiosqlite", database=str(file.path)),
+        async_creator=lambda: _connect(file, wait_s),
         pool_size=size,
         max_overflow=0,
         pool_timeout=wait_s,
-        # Transactions are begun by the listeners; the driver's own habit is to begin late.
-        connect_args={"isolation_level": None, "timeout": wait_s},
     )
 
-    @event.listens_for(engine.sync_engine, "connect")
-    def prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-        file.check()
-        cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode=WAL")
-        cursor.execute("PRAGMA foreign_keys=ON")
-        cursor.execute(f"PRAGMA journal_size_limit={WAL_LIMIT_BYTES}")
-        cursor.close()
 
-    return engine
+async def _connect(file: DatabaseFile, wait_s: float) -> aiosqlite.Connection:
+    opening = aiosqlite.connect(
+        # mode=rw: a file that disappeared must not come back empty.
+        f"file:{quote(str(file.path.absolute()))}?mode=rw",
+        uri=True,
+        timeout=wait_s,
+        # Transactions are begun by the listeners; the driver's own habit is to begin late.
+        isolation_level=None,
+    )
+    # A disk that hangs must not keep the process from ending.
+    opening._thread.daemon = True
+    try:
+        connection = await opening
+    except sqlite3.Error:
+        # The thread ends by itself, but tells a loop that may be closed by then.
+        await asyncio.to_thread(opening._thread.join, wait_s)
+        raise
+    try:
+        file.check()
+        for pragma in PRAGMAS:
+            await connection.execute_fetchall(f"PRAGMA {pragma}")
+    except BaseException:
+        await connection.close()
+        raise
+    return connection
