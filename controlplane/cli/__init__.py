@@ -1,8 +1,8 @@
 """The command `signalbox`: a client of the public API, and the way to start each process.
 
 - `app` (entry point `main`) joins the commands and turns errors into exit codes.
-- `connection` (options and environment), `client` (HTTP), `failures` (exit codes, findings),
-  `output` (tables, JSON), `curve` (text plot) serve all of them.
+- `target` (server and token), `connection` (finds it in options and environment), `client` (HTTP),
+  `failures` (exit codes, findings), `output` (tables, JSON), `curve` (text plot) serve all.
 - One module per group: `fleet`, `traffic`, `decisions`, `samples`, `token`, `models`, `audit`,
   `processes` (serve, demo, gateway, simulate), `envoy`.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from controlplane.cli.connection import Target
+from controlplane.cli.target import Target
 from controlplane.domain.errors import (
     Conflict,
     ControlPlaneError,

@@ -6,12 +6,12 @@ every process list.
 """
 
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from controlplane.cli.target import Target
 from controlplane.domain.errors import Invalid
 
 if TYPE_CHECKING:
@@ -24,14 +24,6 @@ JsonOption = Annotated[
 ]
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why, for the audit log.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """The server's base address and the caller's token; no token is a call without one."""
-
-    url: str
-    token: str | None = field(default=None, repr=False)
 
 
 def target(url: str, token_file: Path | None) -> Target:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from controlplane.cli.connection import Target
+from controlplane.cli.target import Target
 from controlplane.domain.errors import Invalid
 
 app = typer.Typer(help="Envoy.")
