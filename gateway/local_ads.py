@@ -23,9 +23,6 @@ SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 METHOD = "StreamAggregatedResources"
 NOT_NOW = "the control plane is there: ask it"
 
-Context = grpc.aio.ServicerContext[bytes, bytes]
-Handler = grpc.RpcMethodHandler[bytes, bytes]
-
 log = structlog.get_logger()
 
 
@@ -45,7 +42,8 @@ class LocalAds:
             Retryable: it is taken.
         """
         server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-        handler: Handler = grpc.stream_stream_rpc_method_handler(self._serve)
+        handler: grpc.RpcMethodHandler[bytes, bytes]
+        handler = grpc.stream_stream_rpc_method_handler(self._serve)
         server.add_generic_rpc_handlers(
             (grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),)
         )
@@ -81,7 +79,9 @@ class LocalAds:
         for stream in self._streams:
             stream.end()
 
-    async def _serve(self, requests: object, context: Context) -> None:
+    async def _serve(
+        self, requests: object, context: "grpc.aio.ServicerContext[bytes, bytes]"
+    ) -> None:
         if not self._open:
             await context.abort(grpc.StatusCode.UNAVAILABLE, NOT_NOW)
         stream = _LocalStream(context, self._cached)
@@ -97,7 +97,11 @@ class LocalAds:
 class _LocalStream:
     """One Envoy. The cache does not change under it: no response comes while it is served."""
 
-    def __init__(self, context: Context, cached: Mapping[ResourceType, CachedResponse]) -> None:
+    def __init__(
+        self,
+        context: "grpc.aio.ServicerContext[bytes, bytes]",
+        cached: Mapping[ResourceType, CachedResponse],
+    ) -> None:
         self._context = context
         self._cached = cached
         self._stream = xds.Stream()

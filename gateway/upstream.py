@@ -6,6 +6,7 @@ Run by `agent`, once per connection; a stream that ends is not opened again here
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import grpc
 from envoy.service.discovery.v3 import discovery_pb2
@@ -26,8 +27,9 @@ SUBSCRIBED = (
     ResourceType.ROUTE,
 )
 
-Method = grpc.aio.StreamStreamMultiCallable[bytes, bytes]
-Call = grpc.aio.StreamStreamCall[bytes, bytes]
+if TYPE_CHECKING:
+    Call = grpc.aio.StreamStreamCall[bytes, bytes]
+    Method = grpc.aio.StreamStreamMultiCallable[bytes, bytes]
 Responses = Mapping[ResourceType, CachedResponse]
 
 
@@ -49,7 +51,7 @@ class Upstream:
         self._channel = grpc.aio.insecure_channel(
             _address(options), options=_channel_options(options)
         )
-        self._call: Call | None = None
+        self._call: "Call | None" = None
 
     async def connect(self, secret: str) -> None:
         """Open the stream and subscribe; what the cache holds is not sent again.
@@ -114,7 +116,7 @@ class Upstream:
         """End the connection."""
         await self._channel.close()
 
-    async def _ask(self, call: Call, kind: ResourceType) -> None:
+    async def _ask(self, call: "Call", kind: ResourceType) -> None:
         names = wanted(kind, self._cached)
         first = not self._asked
         asked = self._asked.setdefault(kind, _Asked(names=names))

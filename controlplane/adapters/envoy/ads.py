@@ -20,8 +20,6 @@ from controlplane.ports import PlaneNode
 # (secret, node id, gateway group); raises ControlPlaneError when the caller may not subscribe.
 Authorize = Callable[[str | None, str, str], Awaitable[object]]
 
-Handler = grpc.RpcMethodHandler[bytes, bytes]
-
 SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 METHOD = "StreamAggregatedResources"
 
@@ -68,7 +66,8 @@ class AdsServer:
             Retryable: it is taken.
         """
         server = grpc.aio.server(options=_channel_options(self._options))
-        handler: Handler = grpc.stream_stream_rpc_method_handler(self._stream)
+        handler: grpc.RpcMethodHandler[bytes, bytes]
+        handler = grpc.stream_stream_rpc_method_handler(self._stream)
         server.add_generic_rpc_handlers(
             (grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),)
         )
