@@ -28,7 +28,7 @@ EXIT_CODES: Mapping[type[ControlPlaneError], int] = {
     Rejected: 7,
 }
 # Shown on the lines of the findings, or only useful to programs.
-HIDDEN_DETAILS = frozenset({"errors", "file"})
+HIDDEN_DETAILS = frozenset({"errors", "count", "file"})
 
 
 def exit_code(error: ControlPlaneError) -> int:

@@ -4,7 +4,6 @@ Training runs in a process of its own (`python -m training`) with its own progre
 wrote is checked here and registered by the API.
 """
 
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -94,7 +93,7 @@ def train(
     with _folder(out) as folder:
         data = folder / "dataset.csv"
         _fetch(client, service, since, data)
-        _train(service, data, folder, settings)
+        _train(service, data, folder, [*_declared(client, service), *_option("settings", settings)])
         body = Body(content=_packed(folder), media_type="application/octet-stream")
     model = client.send("POST", MODELS, body=body, params={"reason": reason or None})
     output.note(f"model {output.short(model['digest'])} is registered")
@@ -125,13 +124,32 @@ def _fetch(client: "Client", service: str, since: str | None, data: Path) -> Non
     output.note(f"{rows} rows of {service} fetched")
 
 
-def _train(service: str, data: Path, folder: Path, settings: str | None) -> None:
+def _declared(client: "Client", service: str) -> list[str]:
+    """What the fleet says about both data centres, as options of training, primary first."""
+    fleet = client.get("/v1/fleet")
+    clusters = [
+        cluster
+        for declared in fleet["services"]
+        if declared["name"] == service
+        for cluster in declared["clusters"]
+    ]
+    options: list[str] = []
+    for name in ("servers", "idle_cpu", "full_cpu"):
+        values = [cluster.get(name) for cluster in clusters[:2]]
+        if any(value is not None for value in values):
+            given = ",".join("" if value is None else str(value) for value in values)
+            options += _option(name.replace("_", "-"), given)
+    return options
+
+
+def _option(name: str, value: str | None) -> list[str]:
+    return [] if value is None else [f"--{name}", value]
+
+
+def _train(service: str, data: Path, folder: Path, options: Sequence[str]) -> None:
     """Run training with our terminal; its exit code is ours when it fails."""
-    arguments = ["--data", str(data), "--service", service, "--out", str(folder)]
-    if settings is not None:
-        arguments += ["--settings", settings]
-    sys.stdout.flush()
-    code = run_module("training", ["train", *arguments])
+    required = ["--data", str(data), "--service", service, "--out", str(folder)]
+    code = run_module("training", ["train", *required, *options])
     if code != 0:
         raise typer.Exit(code)
 

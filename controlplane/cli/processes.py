@@ -22,14 +22,26 @@ def replace_process(module: str, arguments: Sequence[str]) -> None:
 
 
 def run_module(module: str, arguments: Sequence[str]) -> int:
-    """Run `python -m module` with our terminal and return its exit code."""
-    return subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode
+    """Run `python -m module` and return its exit code; what it prints goes to standard error."""
+    sys.stdout.flush()
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments], stdout=sys.stderr, check=False
+    )
+    return done.returncode
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
+    app.command()(serve)
     app.command(context_settings=PASS_ON, add_help_option=False)(gateway)
     app.command(context_settings=PASS_ON, add_help_option=False)(simulate)
+
+
+def serve() -> None:
+    """Run the control plane until Ctrl-C; settings are SIGNALBOX_... variables."""
+    from controlplane import settings, wiring
+
+    wiring.run(settings.load())
 
 
 def gateway(context: typer.Context) -> None:
