@@ -18,7 +18,7 @@ from torch import Tensor
 from models.forward import Mlp
 from training.descent import Descent, Weights
 from training.scaling import Scaler, fit_scaler, scale
-from training.settings import Keep, NetworkSettings
+from training.settings import HeldOut, Keep, NetworkSettings
 
 FloatArray = NDArray[np.float64]
 
@@ -51,6 +51,14 @@ class TrainedNetwork:
     best_epoch: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Split:
+    """Row indices: trained on, and held out."""
+
+    train: NDArray[np.int64]
+    held: NDArray[np.int64]
+
+
 def train_network(
     x: FloatArray, y: FloatArray, settings: NetworkSettings, seed: int, progress: Progress
 ) -> TrainedNetwork:
@@ -78,8 +86,8 @@ def train_networks(
     """
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(mode=True)
-    split = training_rows(x.shape[1], settings)
-    scaler = fit_scaler(x[:, :split], y[:, :split], settings.target)
+    split = split_rows(x.shape[1], settings)
+    scaler = fit_scaler(x[:, split.train], y[:, split.train], settings.target)
     inputs, targets = scale(scaler, x, y)
     run = _Run(inputs, targets, split, settings, seeds)
     with torch.inference_mode():
@@ -94,9 +102,14 @@ def train_networks(
     )
 
 
-def training_rows(rows: int, settings: NetworkSettings) -> int:
-    """How many of the rows, from the oldest, are trained on; the rest is the validation tail."""
-    return rows - max(1, round(rows * settings.validation_share))
+def split_rows(rows: int, settings: NetworkSettings) -> Split:
+    """Indices of the rows to train on and of those held out, each in order of time."""
+    held = max(1, round(rows * settings.validation_share))
+    if settings.held_out is HeldOut.TAIL:
+        return Split(train=np.arange(rows - held), held=np.arange(rows - held, rows))
+    # The middle of `held` equal stretches.
+    chosen = np.floor((np.arange(held) + 0.5) * rows / held).astype(np.int64)
+    return Split(train=np.setdiff1d(np.arange(rows), chosen), held=chosen)
 
 
 class _Run:
@@ -106,12 +119,13 @@ class _Run:
         self,
         x: Tensor,
         y: Tensor,
-        split: int,
+        split: Split,
         settings: NetworkSettings,
         seeds: Sequence[int],
     ) -> None:
-        self.x, self.y = x[:, :split].contiguous(), y[:, :split].contiguous()
-        self.held_x, self.held_y = x[:, split:].contiguous(), y[:, split:].contiguous()
+        train, held = torch.from_numpy(split.train), torch.from_numpy(split.held)
+        self.x, self.y = x[:, train], y[:, train]
+        self.held_x, self.held_y = x[:, held], y[:, held]
         self.settings = settings
         self.generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         self.weights = Weights.draw(self.generators)

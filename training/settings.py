@@ -26,6 +26,14 @@ class Keep(StrEnum):
     BEST = "best"
 
 
+class HeldOut(StrEnum):
+    """Which rows are never trained on, but judged."""
+
+    TAIL = "tail"
+    # Every n-th row: in a sweep the newest rows are its last ratios only.
+    SPREAD = "spread"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkSettings:
     """How one network is trained: Adam on mean squared error, z-scored inputs.
@@ -33,8 +41,8 @@ class NetworkSettings:
     Attributes:
         epochs: passes over the training rows; batch: rows per step.
         learning_rate, weight_decay: of Adam (decoupled decay, per step).
-        target, keep: see there; the best epoch is recorded in either case.
-        validation_share: the newest rows, 0..1, that are never trained on.
+        target, keep, held_out: see there; the best epoch is recorded in either case.
+        validation_share: part of the rows, 0..1, that is held out.
     """
 
     epochs: int
@@ -43,6 +51,7 @@ class NetworkSettings:
     weight_decay: float = 0.0
     target: Target = Target.Z_SCORED
     keep: Keep = Keep.BEST
+    held_out: HeldOut = HeldOut.TAIL
     validation_share: float = 0.1
 
 
@@ -63,7 +72,9 @@ class TrainingSettings:
 # A residual is small and mostly noise: few epochs, some decay, the best epoch.
 _RESIDUAL = NetworkSettings(epochs=40, weight_decay=1e-4)
 # A few hundred rows: smaller batches make up for the few steps of an epoch.
-_SMALL = NetworkSettings(epochs=150, batch=16, weight_decay=1e-3, validation_share=0.2)
+_SMALL = NetworkSettings(
+    epochs=150, batch=16, weight_decay=1e-3, held_out=HeldOut.SPREAD, validation_share=0.2
+)
 
 SETTINGS = MappingProxyType(
     {

@@ -21,7 +21,7 @@ from models.artifact import LawRecord, ModelArtifact, Provenance, Support
 from models.forward import predict
 from training.dataset import CenterSeries, Dataset
 from training.law_fit import Declared, LawFit, LawRows, fit_law
-from training.network import Epoch, TrainedNetwork, train_network, training_rows
+from training.network import Epoch, TrainedNetwork, split_rows, train_network
 from training.profile import daily_profile
 from training.projection import greybox_ms, projected_inputs, total_load
 from training.scores import error_scores
@@ -164,10 +164,10 @@ def _train_residual(rows: _Residual, job: Job, progress: StageProgress) -> Train
     trained = train_network(
         rows.x, rows.y, settings, job.seed, lambda epoch: progress("residual", epoch)
     )
-    split = training_rows(rows.y.size, settings)
-    guess = predict(trained.mlp, rows.x[split:]).astype(np.float64)
+    held = split_rows(rows.y.size, settings).held
+    guess = predict(trained.mlp, rows.x[held]).astype(np.float64)
     power = float(guess @ guess)
-    gain = float(np.clip(guess @ rows.y[split:] / power, 0.0, 1.0)) if power > 0 else 0.0
+    gain = float(np.clip(guess @ rows.y[held] / power, 0.0, 1.0)) if power > 0 else 0.0
     mlp = replace(trained.mlp, y_mean=trained.mlp.y_mean * gain, y_scale=trained.mlp.y_scale * gain)
     return replace(trained, mlp=mlp)
 
@@ -184,17 +184,17 @@ def _law_scores(fits: tuple[LawFit, LawFit]) -> dict[str, float]:
 def _mlp_scores(
     dataset: Dataset, trained: TrainedNetwork, settings: NetworkSettings
 ) -> dict[str, float]:
-    split = training_rows(len(dataset), settings)
-    guess = predict(trained.mlp, dataset.inputs()[split:]).astype(np.float64)
-    return error_scores("mlp", guess, dataset.response_time_ms[split:])
+    held = split_rows(len(dataset), settings).held
+    guess = predict(trained.mlp, dataset.inputs()[held]).astype(np.float64)
+    return error_scores("mlp", guess, dataset.response_time_ms[held])
 
 
 def _residual_scores(
     rows: _Residual, trained: TrainedNetwork, settings: NetworkSettings
 ) -> dict[str, float]:
-    split = training_rows(rows.y.size, settings)
-    correction = predict(trained.mlp, rows.x[split:]).astype(np.float64)
-    greybox, actual = rows.greybox[split:], rows.actual[split:]
+    held = split_rows(rows.y.size, settings).held
+    correction = predict(trained.mlp, rows.x[held]).astype(np.float64)
+    greybox, actual = rows.greybox[held], rows.actual[held]
     hybrid = greybox * np.exp(np.clip(correction, -0.05, 0.05))
     return error_scores("greybox", greybox, actual) | error_scores("hybrid", hybrid, actual)
 
