@@ -51,7 +51,7 @@ class Upstream:
         self._channel = grpc.aio.insecure_channel(
             _address(options), options=_channel_options(options)
         )
-        self._call: "Call | None" = None
+        self._call: Call | None = None
 
     async def connect(self, secret: str) -> None:
         """Open the stream and subscribe; what the cache holds is not sent again.
