@@ -28,6 +28,7 @@ def learned(artifact: ModelArtifact) -> LearnedModel:
         feature_high=support.feature_max,
         ratio_low=support.ratio_low,
         ratio_high=support.ratio_high,
+        profile=artifact.profile,
         residual_spread=artifact.scores.get(SPREAD_SCORE, 0.0),
     )
 

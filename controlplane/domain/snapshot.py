@@ -169,7 +169,9 @@ def assemble(content: Content) -> Snapshot:
 
 def encode(snapshot: Snapshot) -> bytes:
     """The whole content as canonical bytes, for the store and for agents."""
-    return canonical.encode(snapshot.content)
+    # The sections are canonical already; encoding 1,000 services again takes 100 ms.
+    parts = (f'"{name}":'.encode() + snapshot.sections[name] for name in sorted(Section))
+    return b"{" + b",".join(parts) + b"}"
 
 
 def decode(data: bytes, revision: int) -> Snapshot:

@@ -24,7 +24,7 @@ def test_networks_predict_what_the_forward_pass_does_in_float64() -> None:
 
 
 def test_laws_and_support() -> None:
-    model = learned(replace(artifact(), scores={"residual_spread": 0.07}))
+    model = learned(replace(artifact(), scores={"residual_spread": 0.07}, profile=(0.5, 1.5)))
     assert model.laws[0] == CenterLaw(
         base_ms=20.0,
         contention=0.1,
@@ -38,6 +38,7 @@ def test_laws_and_support() -> None:
     assert (model.ratio_low, model.ratio_high) == (0.4, 0.65)
     assert model.feature_high == (1.0,) * 14
     assert model.residual_spread == 0.07
+    assert model.profile == (0.5, 1.5)
 
 
 def test_one_law_without_trust_takes_both_away() -> None:

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.domain import canonical
+from controlplane.domain import snapshot as snapshots
 from controlplane.domain.errors import Conflict, NotFound
 from controlplane.domain.snapshot import Snapshot
 from tests.ports.conftest import Stores
@@ -21,6 +23,12 @@ async def test_revisions_count_up_and_the_content_stays(stores: Stores) -> None:
     assert (first.revision, second.revision) == (1, 2)
     assert await stores.snapshots.latest() == second
     assert await stores.snapshots.at(1) == first == replace(snapshot(0.5), revision=1)
+
+
+def test_the_stored_bytes_are_canonical() -> None:
+    made = snapshot(0.3)
+    assert snapshots.encode(made) == canonical.encode(made.content)
+    assert snapshots.decode(snapshots.encode(made), 0) == made
 
 
 async def test_another_revision_is_a_conflict(stores: Stores) -> None:

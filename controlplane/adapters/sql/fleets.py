@@ -1,5 +1,7 @@
 """Generations of the declared fleet; all are kept, the newest counts."""
 
+import asyncio
+
 from sqlalchemy import func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -30,13 +32,15 @@ class SqlFleetStore:
         found = await self._database.read(work)
         if found is None:
             return StoredFleet(fleet=Fleet(), generation=0)
-        return StoredFleet(fleet=canonical.decode(Fleet, found[1]), generation=found[0])
+        # A fleet of 1,000 services takes longer than the loop may be held up.
+        fleet = await asyncio.to_thread(canonical.decode, Fleet, found[1])
+        return StoredFleet(fleet=fleet, generation=found[0])
 
     async def replace(
         self, fleet: Fleet, expected_generation: int, audit: AuditEntry
     ) -> StoredFleet:
         """Store the next generation and its audit entry; Conflict when the newest is another."""
-        body = canonical.encode(fleet)
+        body = await asyncio.to_thread(canonical.encode, fleet)
 
         async def work(connection: AsyncConnection) -> None:
             newest = await connection.scalar(select(func.max(FLEETS.c.generation))) or 0

@@ -33,7 +33,7 @@ class SqlSnapshotStore:
 
     async def append(self, snapshot: Snapshot, expected_revision: int) -> Snapshot:
         """Store it as `expected_revision` + 1; Conflict when the newest is another."""
-        body = await asyncio.to_thread(snapshots.encode, snapshot)
+        body = snapshots.encode(snapshot)
 
         async def work(connection: AsyncConnection) -> None:
             newest = await connection.scalar(select(func.max(SNAPSHOTS.c.revision))) or 0
