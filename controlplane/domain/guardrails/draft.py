@@ -12,6 +12,8 @@ from controlplane.domain.strategies.situation import Note, Proposal, Shares, Sit
 
 # Differences of a share below one basis point cannot be published: they are no move.
 NEGLIGIBLE = 1e-4
+# What rounding may add to a share.
+ROUNDING = 1e-9
 
 
 class Course(StrEnum):
@@ -78,7 +80,7 @@ def distance(one: Shares, other: Shares) -> float:
 def toward(start: Shares, end: Shares, step: float) -> Shares:
     """`end`, or the point on the way to it at which the first share has changed by `step`."""
     far = distance(start, end)
-    if far <= step:
+    if far <= step + ROUNDING:
         return end
     return tuple(a + (b - a) * step / far for a, b in zip(start, end, strict=True))
 
@@ -89,7 +91,7 @@ def predicted_ms(proposal: Proposal, shares: Shares) -> float | None:
     None too beyond the ends of the curve: what was not predicted is not known.
     """
     ratios = [point.ratio for point in proposal.curve]
-    if not ratios or not ratios[0] - 1e-9 <= shares[0] <= ratios[-1] + 1e-9:
+    if not ratios or not ratios[0] - ROUNDING <= shares[0] <= ratios[-1] + ROUNDING:
         return None
     values = [point.response_time_ms for point in proposal.curve]
     return float(np.interp(shares[0], ratios, values))

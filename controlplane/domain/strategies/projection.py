@@ -7,7 +7,7 @@ state (LAB-learning.md section 1). Works on a `Situation`; never fills a missing
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ MEMORY_PERIODS = 4
 # Points of the coming cycle at which the load is projected.
 HORIZON_POINTS = 5
 DAY_S = 86_400.0
+# From this utilisation on CPU has no room to show more: it is a lower bound.
+SATURATED = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +36,14 @@ class CenterUse:
         load: mean load, in requests/s (or bit/s where no rate is reported).
         use: mean utilisation, 0 at idle and 1 at saturation; may pass 1.
         use_per_load: utilisation that one unit of load costs (k_d).
+        declared: the same by the declared capacity; NaN where no rate is reported.
         by_cpu: whether CPU told, not the declared capacity.
     """
 
     load: float
     use: float
     use_per_load: float
+    declared: float
     by_cpu: bool
 
 
@@ -61,9 +65,14 @@ def center_uses(situation: Situation, laws: Sequence[CenterLaw] = ()) -> tuple[C
     """
     histories = [recent(situation, center) for center in situation.centers]
     measure = load_measure(sample for history in histories for sample in history)
-    return tuple(
+    uses = [
         _center_use(center, history, measure, laws[index] if laws else declared_law(center))
         for index, (center, history) in enumerate(zip(situation.centers, histories, strict=True))
+    ]
+    # A centre without a share gets no load, whether or not it reports.
+    return tuple(
+        replace(use, load=0.0, use=0.0) if share <= 0 and not history else use
+        for use, history, share in zip(uses, histories, situation.applied, strict=True)
     )
 
 
@@ -91,12 +100,16 @@ def trusted_laws(situation: Situation) -> tuple[CenterLaw, ...]:
 def use_per_share(situation: Situation) -> tuple[float, ...]:
     """Utilisation of each centre if it had the whole load, at the most of the coming cycle.
 
-    Utilisation at share s is s times this, up to the fitted saturation when there are laws. NaN
-    where neither CPU nor a request rate tells it.
+    Utilisation at share s is s times this, up to the fitted saturation when there are laws. A
+    saturated centre counts by its declared capacity if that says more. NaN where neither CPU nor
+    a request rate tells it.
     """
     uses = center_uses(situation, trusted_laws(situation))
     load = float(np.max(projected_loads(situation, uses)))
-    return tuple(use.use_per_load * load for use in uses)
+    return tuple(
+        load * (max(use.use_per_load, use.declared) if use.use >= SATURATED else use.use_per_load)
+        for use in uses
+    )
 
 
 def projected_loads(situation: Situation, uses: Sequence[CenterUse]) -> FloatArray:
@@ -128,19 +141,23 @@ def _center_use(
     center: Center, history: Sequence[Sample], measure: str, law: CenterLaw
 ) -> CenterUse:
     load = _mean([reading(sample, measure) for sample in history])
+    by_rate = measure == "request_rate_rps"
+    declared = 1.0 / center.cluster.capacity_rps if by_rate else math.nan
     pairs = [
         (float(utilization(law, sample.cpu_avg)), reading(sample, measure))
         for sample in history
         if sample.cpu_avg is not None
     ]
     busy, borne = math.fsum(u for u, _ in pairs), math.fsum(rate for _, rate in pairs)
-    if busy > 0 and borne > 0:
+    by_cpu = busy > 0 and borne > 0
+    return CenterUse(
+        load=load,
+        use=busy / len(pairs) if by_cpu else load * declared,
         # The ratio of sums weighs each period by its load: a quiet one is mostly noise.
-        return CenterUse(load=load, use=busy / len(pairs), use_per_load=busy / borne, by_cpu=True)
-    per_load = math.nan
-    if measure == "request_rate_rps":
-        per_load = 1.0 / center.cluster.capacity_rps
-    return CenterUse(load=load, use=load * per_load, use_per_load=per_load, by_cpu=False)
+        use_per_load=busy / borne if by_cpu else declared,
+        declared=declared,
+        by_cpu=by_cpu,
+    )
 
 
 def _mean(values: Sequence[float]) -> float:
