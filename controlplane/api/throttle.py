@@ -34,7 +34,7 @@ class Throttle:
         Raises:
             Retryable: `too_many_bad_tokens`, when too many callers are paused already.
         """
-        if known or self._debt(client) < BURST:
+        if known or self._debt(client) <= BURST - 1:
             return
         if self._waiting >= MOST_WAITING:
             raise Retryable(

@@ -72,7 +72,11 @@ def _named(place: Place, read: Callable[[Place], T]) -> tuple[T, ...]:
 
 
 def _datacenters(place: Place) -> tuple[Datacenter, ...]:
+    faults = place.findings.count
     centers = _named(place, _datacenter)
+    if place.findings.count > faults:
+        # A misspelt role is one finding, not a second one about the number of primaries.
+        return centers
     primaries = [center.name for center in centers if center.role is Role.PRIMARY]
     if len(primaries) != 1:
         found = f"with the primaries {', '.join(primaries)}" if primaries else "without a primary"
@@ -84,7 +88,6 @@ def _datacenter(place: Place) -> Datacenter:
     entries = fields(place, ("name", "role", "region"))
     return Datacenter(
         name=entries.required("name", name, ""),
-        # Not primary: a missing or misspelt role must not look like a second primary.
         role=entries.required("role", choice(Role), Role.CLOUD),
         region=entries.required("region", name, ""),
     )

@@ -124,7 +124,11 @@ def _shares(place: Place, clusters: tuple[Cluster, ...]) -> tuple[tuple[str, flo
     names = fields(place, own)
     share = number(0.0, 1e6)
     shares = {key: share(at) for key, at in names.places.items()}
-    if isinstance(place.node, Table) and not any(shares.get(key, 0.0) > 0 for key in usable):
+    if (
+        usable
+        and isinstance(place.node, Table)
+        and not any(shares.get(key, 0.0) > 0 for key in usable)
+    ):
         place.report(
             "at least one share above 0 in a data centre where the service has endpoints",
             "without one",

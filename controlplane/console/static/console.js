@@ -178,10 +178,12 @@ async function listen(control) {
         },
       });
     } catch (error) {
-      if (control.signal.aborted) {
-        return;
+      if (!control.signal.aborted) {
+        fail(error);
       }
-      fail(error);
+    }
+    if (control.signal.aborted) {
+      return;
     }
     connection("off", "reconnecting");
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
