@@ -1,0 +1,145 @@
+"""Training the network: the step against torch's own, determinism, scaling, hold-out."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+
+from models.forward import predict
+from training.descent import Descent, Weights
+from training.network import Epoch, split_rows, train_network, train_networks
+from training.settings import SETTINGS, HeldOut, Keep, NetworkSettings, Target
+
+
+@pytest.fixture(autouse=True)
+def torch_as_before() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    yield
+    torch.use_deterministic_algorithms(mode=False)
+    torch.set_num_threads(threads)
+
+
+def silent(_epoch: Epoch) -> None:
+    pass
+
+
+def problem(rows: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(3.0, 2.0, (rows, 14))
+    y = 50.0 + 5.0 * np.tanh(x[:, 0] - 3.0) + 3.0 * x[:, 7] + rng.normal(0, 0.5, rows)
+    return x, y
+
+
+def reference(weights: Weights) -> torch.nn.Sequential:
+    network = torch.nn.Sequential(
+        torch.nn.Linear(14, 64),
+        torch.nn.ReLU(),
+        torch.nn.Linear(64, 32),
+        torch.nn.ReLU(),
+        torch.nn.Linear(32, 1),
+    )
+    layers = ((0, weights.w1, weights.b1), (2, weights.w2, weights.b2), (4, weights.w3, weights.b3))
+    with torch.no_grad():
+        for index, weight, bias in layers:
+            network[index].weight.copy_(weight[0].T)  # type: ignore[union-attr]
+            network[index].bias.copy_(bias[0, 0])  # type: ignore[union-attr]
+    return network
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_steps_equal_torch_autograd_and_adam(decay: float) -> None:
+    settings = NetworkSettings(epochs=1, weight_decay=decay)
+    weights = Weights.draw([torch.Generator().manual_seed(1)])
+    network = reference(weights)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=0.001, weight_decay=decay)
+    descent = Descent(weights, settings)
+    generator = torch.Generator().manual_seed(2)
+    for _ in range(25):
+        x = torch.randn(32, 14, generator=generator)
+        y = torch.randn(32, 1, generator=generator)
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(network(x), y)
+        loss.backward()
+        optimizer.step()
+        with torch.inference_mode():
+            total = descent.step(x[None], y[None])
+        assert float(total[0]) / 32 == pytest.approx(float(loss.detach()), rel=1e-4)
+    torch.testing.assert_close(weights.w1[0].T, network[0].weight.detach(), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(weights.w3[0].T, network[4].weight.detach(), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(weights.b2[0, 0], network[2].bias.detach(), atol=1e-5, rtol=1e-4)
+
+
+def test_paper_settings_are_the_published_ones() -> None:
+    paper = SETTINGS["paper"].mlp
+    assert paper is not None
+    assert (paper.epochs, paper.batch, paper.learning_rate) == (300, 32, 0.001)
+    assert paper.target is Target.UNSCALED
+    assert paper.keep is Keep.LAST
+    assert paper.weight_decay == 0.0
+
+
+def test_same_seed_same_bits_and_another_seed_others() -> None:
+    x, y = problem()
+    settings = NetworkSettings(epochs=5)
+    first, again, other = (train_network(x, y, settings, seed, silent) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.mlp.w1, again.mlp.w1)
+    np.testing.assert_array_equal(first.losses, again.losses)
+    assert not np.array_equal(first.mlp.w1, other.mlp.w1)
+
+
+def test_many_at_once_equal_each_alone() -> None:
+    problems = [problem(seed=seed) for seed in range(3)]
+    settings = NetworkSettings(epochs=4)
+    x = np.stack([x for x, _ in problems])
+    y = np.stack([y for _, y in problems])
+    together = train_networks(x, y, settings, (5, 6, 7), silent)
+    for index, (rows, target) in enumerate(problems):
+        alone = train_network(rows, target, settings, 5 + index, silent)
+        np.testing.assert_allclose(together[index].mlp.w2, alone.mlp.w2, atol=1e-4)
+        np.testing.assert_allclose(together[index].losses, alone.losses, rtol=1e-3)
+
+
+@pytest.mark.parametrize("target", list(Target))
+def test_it_learns_and_the_best_epoch_is_kept(target: Target) -> None:
+    x, y = problem(1500)
+    x[::7, 3] = np.nan
+    settings = NetworkSettings(epochs=60, target=target)
+    trained = train_network(x, y, settings, 0, silent)
+    held = split_rows(len(y), settings).held
+    loss = np.mean(np.square(predict(trained.mlp, x[held]) - y[held]))
+    assert loss == pytest.approx(trained.losses[1].min(), rel=1e-3)
+    assert trained.best_epoch == int(trained.losses[1].argmin()) + 1
+    assert loss < 0.2 * np.var(y)
+
+
+def test_a_constant_and_a_missing_feature_do_no_harm() -> None:
+    x, y = problem()
+    x[:, 2] = 7.0
+    x[:, 5] = np.nan
+    trained = train_network(x, y, NetworkSettings(epochs=3), 0, silent)
+    assert np.isfinite(predict(trained.mlp, x)).all()
+    assert trained.mlp.x_scale[2] == 1.0
+    assert trained.mlp.x_mean[5] == 0.0
+
+
+def test_progress_is_told_every_epoch_and_can_stop_training() -> None:
+    x, y = problem(100)
+    seen: list[int] = []
+
+    def stop_at_three(epoch: Epoch) -> None:
+        seen.append(epoch.number)
+        if epoch.number == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_network(x, y, NetworkSettings(epochs=10), 0, stop_at_three)
+    assert seen == [1, 2, 3]
+
+
+@pytest.mark.parametrize("held_out", list(HeldOut))
+@pytest.mark.parametrize("rows", [40, 41, 150, 44_640])
+def test_rows_are_split_without_loss(held_out: HeldOut, rows: int) -> None:
+    split = split_rows(rows, NetworkSettings(epochs=1, held_out=held_out, validation_share=0.2))
+    assert sorted([*split.train, *split.held]) == list(range(rows))
+    assert len(split.held) == round(rows * 0.2)
