@@ -4,11 +4,10 @@ Called by `signalbox envoy bootstrap`. The `xds` cluster has the control plane f
 beside the Envoy second, so that an Envoy that starts while the control plane is away still serves.
 """
 
-import io
 import ipaddress
 from dataclasses import dataclass
 
-from ruamel.yaml import YAML
+import yaml
 
 from controlplane.adapters.envoy.runtime import (
     MAX_PROGRAM_SIZE,
@@ -49,7 +48,6 @@ class BootstrapOptions:
 
 def render(options: BootstrapOptions) -> str:
     """The bootstrap file as YAML text."""
-    ads: dict[str, Yaml] = {"resource_api_version": "V3", "ads": {}}
     document: Yaml = {
         "node": {
             "id": options.node,
@@ -70,17 +68,16 @@ def render(options: BootstrapOptions) -> str:
         },
         "dynamic_resources": {
             "ads_config": _ads_config(options.token),
-            "cds_config": ads,
-            "lds_config": dict(ads),
+            "cds_config": _from_ads(),
+            "lds_config": _from_ads(),
         },
         "static_resources": {"clusters": [_xds_cluster(options)]},
     }
-    stream = io.StringIO()
-    writer = YAML()
-    writer.default_flow_style = False
-    writer.representer.ignore_aliases = lambda data: True
-    writer.dump(document, stream)
-    return stream.getvalue()
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def _from_ads() -> Yaml:
+    return {"resource_api_version": "V3", "ads": {}}
 
 
 def _ads_config(token: str) -> Yaml:
