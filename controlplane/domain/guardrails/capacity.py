@@ -13,6 +13,9 @@ from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
 from controlplane.domain.strategies.projection import use_per_share
 from controlplane.domain.strategies.situation import Shares, Situation
+from controlplane.domain.topology import StrategyName
+
+DECLARED = frozenset({StrategyName.STATIC, StrategyName.CAPACITY})
 
 
 def measured(
@@ -60,9 +63,10 @@ def relieved(
 ) -> Draft:
     """Step to the least loaded split when a held one is hot, whatever the strategy says.
 
-    So a model that proposes nothing or nonsense cannot keep a centre overloaded.
+    So a model that proposes nothing or nonsense cannot keep a centre overloaded. A declared
+    ratio is an operator's word and stays.
     """
-    if draft.course is not Course.HOLD or not draft.hot:
+    if draft.course is not Course.HOLD or not draft.hot or draft.proposal.strategy in DECLARED:
         return draft
     use = draft.use_per_share
     now = peak(use, situation.applied)

@@ -253,6 +253,12 @@ def test_a_model_that_holds_cannot_keep_a_center_overloaded() -> None:
     assert verdict.state.expected_ms == 0
 
 
+def test_a_declared_ratio_is_not_relieved() -> None:
+    facts = situation(load=Load(total_rps=95.0), applied=(0.45, 0.55))
+    verdict = run(Proposal(strategy="static", shares=(0.45, 0.55)), facts)
+    assert verdict.outcome is Outcome.HELD
+
+
 def test_when_all_are_full_the_best_split_holds() -> None:
     best = (80 / 130, 50 / 130)
     facts = situation(load=Load(total_rps=128.0), applied=best)
