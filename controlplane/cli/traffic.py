@@ -15,6 +15,8 @@ SERVICES = "/v1/services"
 GATEWAYS = "/v1/gateways"
 WATCH = "/v1/watch"
 WHOLE = 10_000
+# Right after a first `apply` the snapshot is a moment away; later it is answered at once.
+FIRST = {"wait": 5}
 
 routes_app = typer.Typer(help="Routes in force.", no_args_is_help=True)
 
@@ -47,7 +49,7 @@ def status(context: typer.Context, as_json: JsonOption = False) -> None:
 
 def weights(context: typer.Context, as_json: JsonOption = False) -> None:
     """Show the weights in force, in basis points and as shares."""
-    answer = connect(context).get(WEIGHTS)
+    answer = connect(context).get(WEIGHTS, FIRST)
     if as_json:
         output.emit(answer)
         return
@@ -64,7 +66,7 @@ def weights(context: typer.Context, as_json: JsonOption = False) -> None:
 @routes_app.command("list")
 def list_routes(context: typer.Context, as_json: JsonOption = False) -> None:
     """List the routes in force."""
-    answer = connect(context).get(ROUTES)
+    answer = connect(context).get(ROUTES, FIRST)
     if as_json:
         output.emit(answer)
         return
