@@ -105,7 +105,7 @@ routes:
     }
     assert len(found) == len(by_path)
     port = by_path["services[0].clusters[0].endpoints[0].port"]
-    assert (port["line"], port["column"]) == (11, 45)
+    assert (port["line"], port["column"]) == (11, 44)
     assert (port["found"], port["allowed"]) == ("'70000'", "a whole number within 1..65535")
     assert "did you mean services?" in str(by_path["servces"]["allowed"])
     assert "did you mean primary?" in str(by_path["datacenters[0].role"]["allowed"])

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection
 
-from controlplane.api.fleet_document.nodes import Table
 from controlplane.api.fleet_document.reading import (
     Fields,
     Place,
@@ -54,8 +53,9 @@ CHECK_PATH = matching(re.compile(r"/[!-~]{0,1023}", re.ASCII), "a path that begi
 def service(place: Place, datacenters: Collection[str]) -> Service:
     """Read one service; `datacenters` are the declared names."""
     entries = fields(place, SERVICE_KEYS)
+    faults = place.findings.count
     clusters = entries.required("clusters", lambda at: _clusters(at, datacenters), STAND_IN)
-    return Service(
+    read = Service(
         name=entries.required("name", name, ""),
         clusters=clusters,
         strategy=entries.optional("strategy", choice(StrategyName), DEFAULTS.strategy),
@@ -68,6 +68,10 @@ def service(place: Place, datacenters: Collection[str]) -> Service:
         timeout_ms=entries.optional("timeout_ms", PERIOD_MS, DEFAULTS.timeout_ms),
         alarm_cpu=entries.optional("alarm_cpu", SHARE_OF_CPU, DEFAULTS.alarm_cpu),
     )
+    # Beside a fault in the service itself this finding would only distract.
+    if read.static_shares and place.findings.count == faults:
+        _check_shares(entries.places["static_shares"], read)
+    return read
 
 
 def _clusters(place: Place, datacenters: Collection[str]) -> tuple[Cluster, ...]:
@@ -118,22 +122,21 @@ def _endpoints(place: Place) -> tuple[Endpoint, ...]:
 
 
 def _shares(place: Place, clusters: tuple[Cluster, ...]) -> tuple[tuple[str, float], ...]:
-    """Shares by data centre; one must be positive where the service has an endpoint."""
-    own = [cluster.datacenter for cluster in clusters if cluster.datacenter]
-    usable = {cluster.datacenter for cluster in clusters if cluster.endpoints}
-    names = fields(place, own)
+    """Shares by data centre, each declared as a cluster of the service."""
+    names = fields(place, [cluster.datacenter for cluster in clusters if cluster.datacenter])
     share = number(0.0, 1e6)
     shares = {key: share(at) for key, at in names.places.items()}
-    if (
-        usable
-        and isinstance(place.node, Table)
-        and not any(shares.get(key, 0.0) > 0 for key in usable)
-    ):
+    return tuple(sorted(shares.items()))
+
+
+def _check_shares(place: Place, service: Service) -> None:
+    shares = dict(service.static_shares)
+    usable = [cluster.datacenter for cluster in service.clusters if cluster.endpoints]
+    if not any(shares.get(center, 0.0) > 0 for center in usable):
         place.report(
             "at least one share above 0 in a data centre where the service has endpoints",
             "without one",
         )
-    return tuple(sorted(shares.items()))
 
 
 def _health_check(place: Place) -> HealthCheck:
