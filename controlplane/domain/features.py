@@ -24,7 +24,7 @@ SCHEMA_DIGEST = hashlib.sha256("\n".join(FEATURE_NAMES).encode()).hexdigest()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CenterColumns:
-    """Metrics of one data centre: each a number or an (n,) array; NaN is missing.
+    """Metrics of one data centre: each a number or an array; NaN is missing.
 
     cpu, memory, disk and traffic_share are 0..1, bandwidth is in bit/s.
     """
@@ -38,18 +38,19 @@ class CenterColumns:
 
 
 def design_matrix(primary: CenterColumns, secondary: CenterColumns, ratio: ArrayLike) -> FloatArray:
-    """Join metrics with ratios: x (n, 14) float64 in the order of `FEATURE_NAMES`, not scaled.
+    """Join metrics with ratios: x (..., 14) float64 in the order of `FEATURE_NAMES`, not scaled.
 
     Args:
-        ratio: the primary's share, 0..1, a number or (n,); the secondary's input is 1 - ratio.
-            Numbers and (n,) arrays broadcast, so 61 candidates take one row of metrics.
+        ratio: the primary's share, 0..1; the secondary's input is 1 - ratio. It and the metrics
+            are numbers or arrays and broadcast: (n,) rows of training; one service's metrics
+            with (61,) candidates; (services, 1) metrics with (61,) candidates.
     """
     r = np.atleast_1d(np.asarray(ratio, dtype=np.float64))
     columns = (*_metrics(primary), r, *_metrics(secondary), 1.0 - r)
-    rows = np.broadcast_shapes(*(column.shape for column in columns))[0]
-    x = np.empty((rows, len(FEATURE_NAMES)))
+    shape = np.broadcast_shapes(*(column.shape for column in columns))
+    x = np.empty((*shape, len(FEATURE_NAMES)))
     for index, column in enumerate(columns):
-        x[:, index] = column
+        x[..., index] = column
     return x
 
 
