@@ -15,6 +15,7 @@ from models.errors import ArtifactError
 from models.forward import Mlp, predict
 
 SCHEMA = "s" * 64
+BOX = {"feature_min": [0.0] * 14, "feature_max": [1.0] * 14, "ratio_low": 0.4, "ratio_high": 0.6}
 
 
 def tiny_mlp(value: float = 0.1) -> Mlp:
@@ -228,6 +229,52 @@ def test_pickled_objects_are_refused() -> None:
     body = zipped({"model.json": b"{}", "model.npz": zipped({"w.npy": buffer.getvalue()})})
     with pytest.raises(ArtifactError):
         storage.from_bytes(body, SCHEMA)
+
+
+def test_an_npy_of_another_version_and_a_damaged_header_are_refused() -> None:
+    for part in (b"\x93NUMPY\x02\x00", b"\x93NUMPY\x01\x00\x02\x00{}", b"nothing"):
+        body = zipped({"model.json": b"{}", "model.npz": zipped({"w.npy": part})})
+        with pytest.raises(ArtifactError, match=r"w\.npy"):
+            storage.from_bytes(body, SCHEMA)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    storage.save(artifact(), tmp_path)
+    with (tmp_path / files.JSON_NAME).open("ab") as file:
+        file.truncate(files.MAX_BYTES + 1)
+    with pytest.raises(ArtifactError, match="larger than"):
+        storage.load(tmp_path, SCHEMA)
+
+
+def rebuilt(change: dict[str, object], without: str = "") -> bytes:
+    """A zip whose JSON or arrays were changed by somebody who knows the format."""
+    content, named = files.unpack(storage.to_bytes(artifact()))
+    named.pop(without, None)
+    return files.pack({**content, **change}, named)
+
+
+@pytest.mark.parametrize(
+    ("change", "without", "message"),
+    [
+        ({"format": 2}, "", "train again"),
+        ({}, "mlp.w1", "lacks the array mlp.w1"),
+        ({"profile": [-1.0]}, "", "daily profile"),
+        ({"support": {**BOX, "feature_min": [0.0]}}, "", "support box"),
+    ],
+)
+def test_a_document_that_does_not_fit_is_refused(
+    change: dict[str, object], without: str, message: str
+) -> None:
+    with pytest.raises(ArtifactError, match=message):
+        storage.from_bytes(rebuilt(change, without), SCHEMA)
+
+
+def test_a_scale_of_zero_is_refused() -> None:
+    original = artifact()
+    content, named = files.unpack(storage.to_bytes(original))
+    named["mlp.x_scale"] = np.zeros(14)
+    with pytest.raises(ArtifactError, match="x_scale"):
+        storage.from_bytes(files.pack(content, named), SCHEMA)
 
 
 def zipped(parts: dict[str, bytes]) -> bytes:

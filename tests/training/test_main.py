@@ -1,0 +1,104 @@
+"""`python -m training` in this process: exit codes, what is printed, interruption."""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from training import __main__ as command
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+    handler, threads = signal.getsignal(signal.SIGTERM), torch.get_num_threads()
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["training", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            command.main()
+        printed = capsys.readouterr()
+        return int(ended.value.code or 0), printed.out, printed.err
+
+    yield call
+    signal.signal(signal.SIGTERM, handler)
+    torch.use_deterministic_algorithms(mode=False)
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def data(run: Run, tmp_path: Path) -> Path:
+    path = tmp_path / "rows.csv"
+    code, out, _ = run("simulate", "--days", "0.2", "--out", str(path))
+    assert code == 0
+    assert "half_regret_pct" in out
+    return path
+
+
+def test_train_and_show(run: Run, data: Path, tmp_path: Path) -> None:
+    options = ("--data", str(data), "--service", "s", "--out", str(tmp_path / "m"))
+    code, out, err = run("train", *options, "--settings", "quick", "--json")
+    assert code == 0, err
+    facts = json.loads(out)
+    code, out, _ = run("show", str(tmp_path / "m"), "--json")
+    assert code == 0
+    assert json.loads(out)["digest"] == facts["digest"]
+
+
+def test_an_untrusted_law_says_why(run: Run, data: Path, tmp_path: Path) -> None:
+    header, *rows = data.read_text().splitlines()
+    at = header.split(",").index("primary_cpu_avg")
+    blind = [",".join("" if i == at else c for i, c in enumerate(r.split(","))) for r in rows]
+    data.write_text("\n".join([header, *blind]))
+    options = ("--data", str(data), "--service", "s", "--out", str(tmp_path / "m"))
+    code, out, err = run("train", *options, "--settings", "quick")
+    assert code == 0, err
+    assert "primary_law_reason" in out
+    assert "usable rows" in out
+
+
+@pytest.mark.parametrize("pair", ["1", "1,2,3", "a,b", "nan,1", "-1,2"])
+def test_a_pair_that_is_none_is_refused(run: Run, data: Path, tmp_path: Path, pair: str) -> None:
+    options = ("--data", str(data), "--service", "s", "--out", str(tmp_path / "m"))
+    code, _, err = run("train", *options, "--servers", pair)
+    assert code == 2
+    assert "declared_invalid" in err
+
+
+def test_simulate_replays_a_trace(run: Run, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("period,count\n" + "".join(f"{i},{100 + i}\n" for i in range(100)))
+    options = ("--trace", str(trace), "--out", str(tmp_path / "rows.csv"))
+    code, _, err = run("simulate", *options)
+    assert code == 2
+    assert "trace_too_short" in err
+    code, out, _ = run("simulate", *options, "--days", "0.05", "--json")
+    assert code == 0
+    assert json.loads(out)["rows"] == 72
+
+
+def test_a_missing_model_is_named(run: Run, tmp_path: Path) -> None:
+    code, _, err = run("show", str(tmp_path))
+    assert code == 2
+    assert "model.json is missing" in err
+
+
+def test_sigterm_stops_a_training(
+    run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask_to_stop(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+
+    monkeypatch.setattr("training.version.train_version", ask_to_stop)
+    options = ("--data", str(data), "--service", "s", "--out", str(tmp_path / "m"))
+    code, _, _ = run("train", *options)
+    assert code == 130
+    assert not (tmp_path / "m").exists()
