@@ -59,6 +59,16 @@ class AdsServer:
         self._server: grpc.aio.Server | None = None
         self.pushes = 0
 
+    @property
+    def acks(self) -> int:
+        """Responses acknowledged since the start."""
+        return self._book.acks
+
+    @property
+    def nacks(self) -> int:
+        """Responses refused since the start."""
+        return self._book.nacks
+
     async def start(self) -> int:
         """Open the port and return it.
 

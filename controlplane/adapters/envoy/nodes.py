@@ -49,6 +49,8 @@ class NodeBook:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._records: dict[str, NodeRecord] = {}
+        self.acks = 0
+        self.nacks = 0
 
     def joined(self, name: str, group: str) -> NodeRecord:
         """A stream of a node has begun."""
@@ -74,9 +76,11 @@ class NodeBook:
             record.acked[kind] = subscription.acked
         if event is Event.ACK:
             record.acks += 1
+            self.acks += 1
             record.refused.pop(kind, None)
         if event is Event.NACK:
             record.nacks += 1
+            self.nacks += 1
             record.refused[kind] = subscription.message
             record.quarantine[kind] = subscription.refused
 

@@ -53,6 +53,11 @@ class EnvoyPlane:
         """Responses sent since the start."""
         return self._server.pushes
 
+    @property
+    def acks(self) -> int:
+        """Responses acknowledged since the start."""
+        return self._server.acks
+
     async def start(self) -> int:
         """Open the ADS port and return it; `apply` the last snapshot before."""
         return await self._server.start()
