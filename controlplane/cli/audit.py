@@ -26,7 +26,7 @@ def audit(context: typer.Context, limit: LimitOption = 50, as_json: JsonOption =
                 output.when(e["time"]),
                 e["author"],
                 e["action"],
-                e["subject"],
+                e["subject"] or None,
                 e["reason"] or None,
                 output.clipped(e["after"], 60),
             )

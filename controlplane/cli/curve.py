@@ -7,7 +7,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 POINT = "·"
+ABOVE = "^"
 AXIS_WIDTH = 9
+# A data centre near saturation is hundreds of times slower; drawn to scale, the valley that
+# decides would be flat.
+MOST_TIMES_LOWEST = 3.0
 
 
 def plot(
@@ -25,17 +29,21 @@ def plot(
         width, height: size of the plotting area in characters, at least 2 x 2.
 
     Returns:
-        The lines, top first, with the response time on the left; [] without two points.
+        The lines, top first, with the response time on the left; [] without two points. What is
+        above three times the lowest point is drawn as `^` on the top line.
     """
     drawn = sorted((x, y) for x, y in points if math.isfinite(x) and math.isfinite(y))
     if len(drawn) < 2 or drawn[0][0] == drawn[-1][0]:
         return []
     low_x, high_x = drawn[0][0], drawn[-1][0]
     low_y, high_y = min(y for _, y in drawn), max(y for _, y in drawn)
+    if low_y > 0:
+        high_y = min(high_y, MOST_TIMES_LOWEST * low_y)
     rows = [[" "] * width for _ in range(height)]
     for x, y in drawn:
-        row = _position(y, low_y, high_y, height)
-        rows[height - 1 - row][_position(x, low_x, high_x, width)] = POINT
+        row = _position(min(y, high_y), low_y, high_y, height)
+        column = _position(x, low_x, high_x, width)
+        rows[height - 1 - row][column] = ABOVE if y > high_y else POINT
     labels = {0: f"{high_y:.1f} ms", height - 1: f"{low_y:.1f} ms"}
     lines = [
         f"{labels.get(index, ''):>{AXIS_WIDTH}} |{''.join(row)}".rstrip()

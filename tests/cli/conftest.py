@@ -88,7 +88,7 @@ Run = Callable[..., Done]
 
 
 @pytest.fixture
-def offline(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def offline(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
     """Run `signalbox ARGUMENTS`, without a token and without a server."""
     for name in ("SIGNALBOX_TOKEN", "SIGNALBOX_TOKEN_FILE"):
         monkeypatch.delenv(name, raising=False)
@@ -101,7 +101,7 @@ def offline(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
             app.main()
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        shown = capsys.readouterr()
+        shown = capfd.readouterr()
         return Done(code=code, out=shown.out, err=shown.err)
 
     return run

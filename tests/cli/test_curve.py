@@ -27,6 +27,12 @@ def test_a_flat_curve_is_drawn_in_the_middle() -> None:
     assert [POINT in line for line in lines[:5]] == [False, False, True, False, False]
 
 
+def test_saturation_does_not_flatten_the_valley() -> None:
+    lines = plot([(0.2, 900.0), (0.4, 30.0), (0.6, 10.0), (0.8, 20.0)], {}, width=7, height=5)
+    assert lines[0] == "  30.0 ms |^ ·"
+    assert lines[4] == "  10.0 ms |    ·"
+
+
 def test_what_cannot_be_drawn_is_nothing() -> None:
     assert plot([], {}) == []
     assert plot([(0.5, 1.0)], {}) == []
