@@ -107,6 +107,11 @@ class SampleOut(SampleIn):
         )
 
 
+def sample_or_none(sample: Sample | None) -> SampleOut | None:
+    """The wire form of a sample; None stays None."""
+    return None if sample is None else SampleOut.of(sample)
+
+
 class NoteOut(Wire):
     """Why something was proposed, trimmed or refused."""
 

@@ -83,16 +83,7 @@ class Access:
                 the role does not carry the permission.
             Retryable: the store is away and this token was not seen before.
         """
-        token = await self._usable(secret)
-        if not allowed(token.role, permission):
-            roles = [role.value for role in AccessRole if permission in PERMISSIONS[role]]
-            raise Refused(
-                "forbidden",
-                f"token {token.name} has the role {token.role}, which may not {permission}; "
-                f"use a token with one of the roles {', '.join(roles)}",
-                {"permission": permission.value, "roles": roles},
-            )
-        return Principal(token_id=token.id, name=token.name, role=token.role)
+        return _principal(await self._permitted(secret, permission))
 
     async def check_node(self, secret: str | None, node: str, group: str) -> Principal:
         """Say who holds the secret of a gateway that subscribes as `node` of `group`.
@@ -101,17 +92,16 @@ class Access:
             Refused: as `check`, or `wrong_node` when the token is bound to another node or group.
             Retryable: as `check`.
         """
-        principal = await self.check(secret, Permission.SUBSCRIBE)
-        token = await self._usable(secret)
+        token = await self._permitted(secret, Permission.SUBSCRIBE)
         for what, bound, claimed in (("node", token.node, node), ("group", token.group, group)):
-            if bound is not None and bound != claimed:
+            if bound not in (None, claimed):
                 raise Refused(
                     "wrong_node",
                     f"token {token.name} speaks for {what} {bound} only, not for {claimed!r}; "
                     f"correct the caller's {what} or issue a token for it",
                     {what: claimed},
                 )
-        return principal
+        return _principal(token)
 
     def knows(self, secret: str | None) -> bool:
         """Whether the secret was recently seen to be good; asks no store."""
@@ -166,26 +156,35 @@ class Access:
         async with self._writing:
             if self._admins(await self._tokens.all()):
                 return None
-            token, secret = self._new(
-                TokenRequest(name="first-start", role=AccessRole.ADMIN), once=True
-            )
+            request = TokenRequest(name="first-start", role=AccessRole.ADMIN)
+            token, secret = self._new(request, once=True)
             audit = self._audit(FIRST, "token.first", token, "no usable admin token at start")
             await self._tokens.add(token, audit)
         return secret
 
+    async def _permitted(self, secret: str | None, permission: Permission) -> Token:
+        token = await self._usable(secret)
+        if not allowed(token.role, permission):
+            roles = [role.value for role in AccessRole if permission in PERMISSIONS[role]]
+            raise Refused(
+                "forbidden",
+                f"token {token.name} has the role {token.role}, which may not {permission}; "
+                f"use a token with one of the roles {', '.join(roles)}",
+                {"permission": permission.value, "roles": roles},
+            )
+        return token
+
     async def _usable(self, secret: str | None) -> Token:
         if not secret:
-            raise Refused(
-                "unauthenticated", "no token; send the header `Authorization: Bearer sbx_...`"
-            )
+            message = "no token; send the header `Authorization: Bearer sbx_...`"
+            raise Refused("unauthenticated", message)
         if SECRET.fullmatch(secret) is None:
             raise _unknown()
         token = await self._look_up(_digest(secret))
         if self._ended(token):
             verb = "was revoked" if token.revoked_s is not None else "has expired"
-            raise Refused(
-                "unauthenticated", f"token {token.name} {verb}; ask an admin for a new one"
-            )
+            message = f"token {token.name} {verb}; ask an admin for a new one"
+            raise Refused("unauthenticated", message)
         return token
 
     async def _look_up(self, digest: str) -> Token:
@@ -215,11 +214,8 @@ class Access:
         return expired or token.revoked_s is not None
 
     def _check_request(self, request: TokenRequest) -> None:
-        for what, value in (
-            ("name", request.name),
-            ("node", request.node),
-            ("group", request.group),
-        ):
+        names = {"name": request.name, "node": request.node, "group": request.group}
+        for what, value in names.items():
             if value is not None and NAME.fullmatch(value) is None:
                 raise Invalid(
                     "token_name_invalid",
@@ -262,9 +258,7 @@ class Access:
         for token in await self._tokens.all():
             if token.id == token_id:
                 return token
-        raise NotFound(
-            "token_not_found", f"no token has the id {token_id[:80]!r}; list them to see the ids"
-        )
+        raise NotFound("token_not_found", f"no token has the id {token_id[:80]!r}; see the list")
 
     async def _keep_an_admin(self, token: Token) -> None:
         admins = self._admins(await self._tokens.all())
@@ -292,6 +286,10 @@ class Access:
             reason=reason,
             after=f"{token.name} {token.role}",
         )
+
+
+def _principal(token: Token) -> Principal:
+    return Principal(token_id=token.id, name=token.name, role=token.role)
 
 
 def _digest(secret: str) -> str:

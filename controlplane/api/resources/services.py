@@ -1,6 +1,8 @@
 """GET /v1/services: each service now, its samples, and its data set for training."""
 
 import asyncio
+from bisect import bisect_left
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -15,10 +17,11 @@ from controlplane.api.wire import (
     Time,
     Wire,
     finite,
+    sample_or_none,
     seconds,
     summary_of,
 )
-from controlplane.domain.topology import Cluster, Service
+from controlplane.domain.topology import Service
 from controlplane.domain.units import BASIS_POINTS
 from controlplane.engine.dataset import dataset
 
@@ -104,40 +107,39 @@ async def read_dataset(
 def _service(services: ApiServices, service: Service) -> ServiceOut:
     decision = services.loop.decisions.get(service.name)
     champion = services.models.champions.get(service.name)
-    shares = _shares(services, service.name)
     return ServiceOut(
         name=service.name,
         strategy=service.strategy,
         model="" if champion is None else champion.digest,
-        datacenters=[_center(services, service, each, shares) for each in service.clusters],
+        datacenters=_centers(services, service),
         decision=None if decision is None else summary_of(decision),
     )
 
 
-def _shares(services: ApiServices, service: str) -> dict[str, float]:
+def _centers(services: ApiServices, service: Service) -> list[CenterOut]:
+    roles = {center.name: center.role for center in services.fleets.current.fleet.datacenters}
+    window = services.intake.window(service.name)
+    weights = _weights(services, service.name)
+    now_s = services.instruments.now()
+    samples = {name: window.latest(name) for name in roles}
+    return [
+        CenterOut(
+            name=cluster.datacenter,
+            role=roles[cluster.datacenter],
+            capacity_rps=cluster.capacity_rps,
+            endpoints=len(cluster.endpoints),
+            share=weights.get(cluster.datacenter, 0) / BASIS_POINTS,
+            sample=sample_or_none(samples[cluster.datacenter]),
+            sample_age_s=finite(window.age_s(cluster.datacenter, now_s)),
+        )
+        for cluster in service.clusters
+    ]
+
+
+def _weights(services: ApiServices, service: str) -> Mapping[str, int]:
+    """The published weights for every version and source region; they are sorted by service."""
     current = services.publication.current
     sets = () if current is None else current.content.weights.weights
-    return {
-        center: weight / BASIS_POINTS
-        for one in sets
-        if one.service == service
-        for center, weight in one.weights.items()
-    }
-
-
-def _center(
-    services: ApiServices, service: Service, cluster: Cluster, shares: dict[str, float]
-) -> CenterOut:
-    window = services.intake.window(service.name)
-    sample = window.latest(cluster.datacenter)
-    roles = {center.name: center.role for center in services.fleets.current.fleet.datacenters}
-    age_s = window.age_s(cluster.datacenter, services.instruments.now())
-    return CenterOut(
-        name=cluster.datacenter,
-        role=roles[cluster.datacenter],
-        capacity_rps=cluster.capacity_rps,
-        endpoints=len(cluster.endpoints),
-        share=shares.get(cluster.datacenter, 0.0),
-        sample=None if sample is None else SampleOut.of(sample),
-        sample_age_s=finite(age_s),
-    )
+    at = bisect_left(sets, service, key=lambda one: one.service)
+    found = at < len(sets) and sets[at].service == service
+    return sets[at].weights if found else {}
