@@ -53,7 +53,7 @@ def decode(kind: type[T], data: bytes) -> T:
     """
     try:
         return _typed(kind, json.loads(data))  # type: ignore[no-any-return]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise Invalid(
             "stored_value_unreadable",
             f"cannot read a {kind.__name__} from {len(data)} bytes: {error}",

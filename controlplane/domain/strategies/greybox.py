@@ -55,8 +55,6 @@ def objective(situation: Situation, laws: tuple[CenterLaw, ...]) -> FloatArray:
     total = np.zeros((len(loads), len(GRID)))
     for law, use, share in zip(laws, uses, (GRID, 1.0 - GRID), strict=True):
         total += share * response_time_ms(law, use.use_per_load * loads * share)
-    if np.isnan(loads).any():
-        return np.full(len(GRID), np.nan)
     return np.asarray(np.sum(weights * total, axis=0) / np.sum(weights))
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -182,7 +183,7 @@ def test_no_model_keeps_a_center_past_its_capacity(
     steps = play(model, [Load(total_rps=load_rps)] * 24, (start, 1 - start))
     peaks = [max(utilizations(s.load, s.verdict.shares)) for s in steps]
     assert max(peaks[5:]) <= max(0.88, load_rps / 130 + 0.03) + 1e-6
-    assert all(after <= max(before, 0.99) for before, after in zip(peaks, peaks[1:], strict=False))
+    assert all(after <= max(before, 0.99) for before, after in pairwise(peaks))
 
 
 @pytest.mark.parametrize("model", [nothing, constant, inverted])

@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 from controlplane.domain.features import FEATURE_NAMES
 from controlplane.domain.strategies.candidates import GRID
 from controlplane.domain.strategies.networks import projected_rows
+from controlplane.domain.strategies.projection import observed_shares
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import LearnedModel, Network
 from controlplane.domain.topology import Role, StrategyName
-from tests.domain.two_centers import LAWS, centers, changed, codes, law_model, situation
+from tests.domain.two_centers import LAWS, Load, centers, changed, codes, law_model, situation
 
 FloatArray = NDArray[np.float64]
 COLUMN = {name: index for index, name in enumerate(FEATURE_NAMES)}
@@ -147,3 +148,9 @@ def test_without_traffic_in_one_center_there_is_nothing_to_project() -> None:
     )
     assert codes(proposal.notes) == ["share_too_small"]
     assert proposal.shares == (1.0, 0.0)
+
+
+def test_without_load_the_shares_in_force_are_projected() -> None:
+    facts = situation(applied=(0.6, 0.4), load=Load(total_rps=0.0))
+    assert observed_shares(facts) == (0.6, 0.4)
+    np.testing.assert_allclose(projected_rows(facts)[:, COLUMN["primary.traffic_share"]], GRID)
