@@ -1,0 +1,185 @@
+"""Snapshots as Envoy resources, without an Envoy."""
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from envoy.config.cluster.v3 import cluster_pb2
+from envoy.config.endpoint.v3 import endpoint_pb2
+from envoy.config.listener.v3 import listener_pb2
+from envoy.config.route.v3 import route_pb2
+from google.protobuf import text_format
+
+from controlplane.adapters.envoy import clusters, route_actions, routes
+from controlplane.adapters.envoy.render import Renderer
+from controlplane.domain.snapshot import assemble
+from controlplane.domain.topology import Fleet, LoadBalancing, RetryPolicy
+from tests.adapters.envoy.site import SMALL, fleet, prefix, service, snapshot
+
+T = TypeVar("T")
+GOLDEN = Path(__file__).parent / "golden"
+MESSAGES = {
+    "cluster": cluster_pb2.Cluster,
+    "endpoint": endpoint_pb2.ClusterLoadAssignment,
+    "listener": listener_pb2.Listener,
+    "route": route_pb2.RouteConfiguration,
+}
+
+
+def shuffled(declared: Fleet, seed: int) -> Fleet:
+    rng = random.Random(seed)
+
+    def mixed(items: tuple[T, ...]) -> tuple[T, ...]:
+        return tuple(rng.sample(items, len(items)))
+
+    services = [
+        replace(
+            s,
+            clusters=mixed(tuple(replace(c, endpoints=mixed(c.endpoints)) for c in s.clusters)),
+        )
+        for s in declared.services
+    ]
+    return Fleet(
+        datacenters=mixed(declared.datacenters),
+        services=mixed(tuple(services)),
+        gateways=mixed(declared.gateways),
+        routes=mixed(declared.routes),
+    )
+
+
+def test_the_order_of_input_never_shows() -> None:
+    wanted = Renderer().render(snapshot(SMALL, 1)).parts
+    for seed in range(100):
+        assert Renderer().render(snapshot(shuffled(SMALL, seed), 1)).parts == wanted
+
+
+def test_weights_change_endpoints_and_nothing_else() -> None:
+    renderer = Renderer()
+    before = dict(renderer.render(snapshot(SMALL, 1, 0.5)).parts)
+    after = dict(renderer.render(snapshot(SMALL, 2, 0.7)).parts)
+    assert {name for name in before if before[name] != after[name]} == {
+        "endpoint/api",
+        "endpoint/web",
+    }
+    assert before.keys() == after.keys()
+
+
+@pytest.mark.parametrize("kind", MESSAGES)
+def test_golden(kind: str) -> None:
+    """Compare with the committed text; after a wanted change, delete it and run once."""
+    parts = Renderer().render(snapshot(SMALL, 1, 0.625)).parts
+    text = "\n".join(
+        f"# {name}\n{text_format.MessageToString(MESSAGES[kind].FromString(data))}"
+        for name, data in parts
+        if name.startswith(f"{kind}/")
+    )
+    path = GOLDEN / f"{kind}.txtpb"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        pytest.fail(f"{path.name} was missing and is written now: look at it and commit it")
+    assert text == path.read_text()
+
+
+def test_weights_are_localities_and_a_centre_at_zero_stands_behind() -> None:
+    endpoints = snapshot(SMALL, 1).content.endpoints.services[1]
+    made = clusters.assignment(endpoints, {"east": 10_000, "west": 0})
+    assert made is not None
+    seen = [(x.locality.zone, x.priority, x.load_balancing_weight.value) for x in made.endpoints]
+    assert seen == [("east", 0, 10_000), ("west", 1, 1)]
+    both = clusters.assignment(endpoints, {"east": 6_500, "west": 3_500})
+    assert both is not None
+    assert [(x.priority, x.load_balancing_weight.value) for x in both.endpoints] == [
+        (0, 6_500),
+        (0, 3_500),
+    ]
+
+
+def test_no_weight_at_all_is_a_note_and_no_assignment() -> None:
+    whole = snapshot(SMALL, 1)
+    weights = tuple(
+        replace(w, weights={"east": 0, "west": 0}) if w.service == "api" else w
+        for w in whole.content.weights.weights
+    )
+    content = replace(whole.content, weights=replace(whole.content.weights, weights=weights))
+    artifact = Renderer().render(assemble(content))
+    assert [note.code for note in artifact.notes] == ["assignment_without_weight"]
+    names = {name for name, _ in artifact.parts}
+    assert "endpoint/api" not in names
+    assert "endpoint/web" in names
+
+
+def test_bad_routes_are_notes_and_the_rest_ships() -> None:
+    declared = replace(
+        SMALL,
+        routes=(
+            *SMALL.routes,
+            prefix("lost", "nobody", "/lost"),
+            prefix("zz-same", "web", "/api"),
+        ),
+    )
+    artifact = Renderer().render(snapshot(declared, 1))
+    assert {note.code for note in artifact.notes} == {"route_without_service", "route_shadowed"}
+    assert (
+        dict(artifact.parts)["route/routes"]
+        == dict(Renderer().render(snapshot(SMALL, 1)).parts)["route/routes"]
+    )
+
+
+def test_the_table_is_small_below_100_endpoints() -> None:
+    small = snapshot(SMALL, 1).content.endpoints.services[1]
+    assert clusters.cluster(small).maglev_lb_config.table_size.value == clusters.SMALL_TABLE
+    large = snapshot(fleet([service("big", range(9000, 9080), range(9100, 9130))], []), 1)
+    assert not clusters.cluster(large.content.endpoints.services[0]).HasField("maglev_lb_config")
+
+
+def test_round_robin_has_neither_hash_nor_cookie() -> None:
+    plain = replace(SMALL.services[0], load_balancing=LoadBalancing.ROUND_ROBIN)
+    made = snapshot(replace(SMALL, services=(plain,)), 1)
+    service_made = made.content.endpoints.services[0]
+    assert clusters.cluster(service_made).lb_policy == cluster_pb2.Cluster.ROUND_ROBIN
+    parts = dict(Renderer().render(made).parts)
+    assert b"signalbox_sid" not in parts["listener/edge"]
+    assert b"signalbox_sid" not in parts["route/routes"]
+
+
+def test_a_service_with_its_own_retries_says_them_itself() -> None:
+    patient = replace(SMALL.services[1], retry=RetryPolicy(attempts=2, per_try_timeout_ms=1_500))
+    declared = replace(SMALL, services=(SMALL.services[0], patient))
+    content = snapshot(declared, 1).content
+    services = {s.service: s for s in content.endpoints.services}
+    message, _ = routes.configuration(content.routes.routes, services)
+    (host,) = message.virtual_hosts
+    # Two of the three rules name the service with two attempts.
+    assert host.retry_policy.num_retries.value == 2
+    assert route_actions.retry_idempotent(RetryPolicy()).SerializeToString(
+        deterministic=True
+    ) in message.SerializeToString(deterministic=True)
+
+
+def test_writes_are_retried_only_while_nobody_has_seen_them() -> None:
+    policy = route_actions.retry_unseen(RetryPolicy())
+    assert policy.retry_on == "connect-failure,refused-stream"
+    assert not policy.HasField("per_try_timeout")
+    assert route_actions.retry_idempotent(RetryPolicy()).num_retries.value == 6
+
+
+def test_hosts_with_the_same_rules_share_a_table() -> None:
+    declared = replace(
+        SMALL,
+        routes=(
+            prefix("a", "web", "/", "a.example", "B.example"),
+            prefix("c", "api", "/", "c.example"),
+        ),
+    )
+    content = snapshot(declared, 1).content
+    services = {s.service: s for s in content.endpoints.services}
+    message, notes = routes.configuration(content.routes.routes, services)
+    assert [list(host.domains) for host in message.virtual_hosts] == [
+        ["a.example", "b.example"],
+        ["c.example"],
+    ]
+    assert notes == ()
+    assert message.validate_clusters.value
