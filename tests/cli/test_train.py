@@ -9,8 +9,10 @@ import pytest
 from controlplane.adapters.predictor import learned
 from controlplane.domain.features import SCHEMA_DIGEST
 from controlplane.domain.strategies.situation import LearnedModel
+from controlplane.domain.topology import StrategyName
 from controlplane.ports import StoredModel
 from models import storage
+from tests import builders
 from tests.cli.conftest import Run, Server
 
 MINUTES = 150
@@ -54,7 +56,8 @@ def read(data: bytes, created_s: float) -> tuple[StoredModel, LearnedModel]:
 @pytest.fixture
 def taught(server: Server, run: Run, tmp_path: Path) -> Run:
     """A server that has samples of some hours."""
-    server.do(server.house.declare())
+    hybrid = builders.service(strategy=StrategyName.HYBRID)
+    server.do(server.house.declare(builders.fleet(hybrid)))
     server.house.registry.read = read
     file = tmp_path / "samples.jsonl"
     lines = (json.dumps(row) for row in samples(server.house.clock.time_s))
@@ -64,7 +67,9 @@ def taught(server: Server, run: Run, tmp_path: Path) -> Run:
     return run
 
 
-def test_a_trained_model_is_registered_and_promoted(taught: Run, tmp_path: Path) -> None:
+def test_a_trained_model_is_registered_promoted_and_decides(
+    server: Server, taught: Run, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     done = taught(
         "models",
@@ -87,6 +92,13 @@ def test_a_trained_model_is_registered_and_promoted(taught: Run, tmp_path: Path)
     assert again.code == 0
     assert "decides for tickets" in again.err
     assert taught("models", "promote", "tickets", model["digest"][:3]).code == 2
+
+    server.do(server.house.tick())
+    (decision,) = json.loads(taught("decisions", "list", "--json").out)
+    shown = taught("decisions", "show", decision["id"]).out
+    assert "strategy: hybrid" in shown
+    assert "predicted mean response time against the share of beijing-1" in shown
+    assert "a applied before, p proposed, D decided" in shown
 
 
 def test_training_that_fails_registers_nothing(taught: Run) -> None:

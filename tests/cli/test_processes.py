@@ -1,0 +1,38 @@
+"""Commands that become another program, and the start of the service with wrong settings."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.conftest import Run
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [("gateway", "--xds-cache"), ("simulate", "--days")]
+)
+def test_options_are_passed_on(command: str, option: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "controlplane", command, "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert option in done.stdout
+
+
+def test_the_exit_code_of_the_program_is_ours() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "controlplane", "gateway", "--nonsense"],
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 2
+
+
+def test_an_unknown_setting_stops_the_start(offline: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIGNALBOX_HTTP_PROT", "1")
+    done = offline("serve")
+    assert done.code == 2
+    assert "SIGNALBOX_HTTP_PROT" in done.err
