@@ -108,7 +108,9 @@ class Live:
         await self.plane.apply(self.plane.render(snapshot(declared, self.revision, east)))
 
     async def get(self, path: str = "/", **headers: str) -> httpx.Response:
-        answer = await self.client.get(path, headers=headers)
+        # The whole address: `//api` alone would be taken for a host.
+        url = f"http://127.0.0.1:{self.listener}{path}"
+        answer = await self.client.get(url, headers=headers)
         self.client.cookies.clear()
         return answer
 

@@ -1,0 +1,87 @@
+"""The preflight and the bootstrap, judged by a real Envoy."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from envoy.config.cluster.v3 import cluster_pb2
+from envoy.config.route.v3 import route_pb2
+
+from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
+from controlplane.adapters.envoy.preflight import Preflight, find_envoy
+from controlplane.adapters.envoy.render import Renderer
+from controlplane.domain.errors import Rejected, Retryable
+from tests.adapters.envoy.site import SMALL, plane, snapshot
+
+
+def parts() -> dict[str, bytes]:
+    made = Renderer().render(snapshot(SMALL, 1)).parts
+    return {name: data for name, data in made if not name.startswith("endpoint/")}
+
+
+async def test_what_we_render_passes() -> None:
+    await Preflight(binary=find_envoy()).check(parts().items())
+    await Preflight(binary=None).check(parts().items())
+
+
+async def test_a_bad_cluster_is_refused_with_envoys_words() -> None:
+    bad = cluster_pb2.Cluster(name="bad", type=cluster_pb2.Cluster.EDS)
+    faulty = {"cluster/bad": bad.SerializeToString(), **parts()}
+    with pytest.raises(Rejected, match="EDS"):
+        await Preflight(binary=find_envoy()).check(faulty.items())
+
+
+async def test_a_route_to_an_unknown_cluster_is_refused() -> None:
+    message = route_pb2.RouteConfiguration.FromString(parts()["route/routes"])
+    route = message.virtual_hosts.add(name="h", domains=["h.example"]).routes.add()
+    route.match.prefix, route.route.cluster = "/", "nowhere"
+    faulty = {**parts(), "route/routes": message.SerializeToString()}
+    with pytest.raises(Rejected, match="nowhere"):
+        await Preflight(binary=find_envoy()).check(faulty.items())
+
+
+async def test_an_envoy_that_hangs_holds_nothing_up(tmp_path: Path) -> None:
+    hanging = tmp_path / "envoy"
+    hanging.write_text("#!/bin/sh\nexec sleep 60\n")
+    hanging.chmod(0o755)
+    with pytest.raises(Retryable, match="no answer"):
+        await Preflight(binary=hanging, timeout_s=0.2).check(parts().items())
+
+
+async def test_weights_need_no_preflight(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = []
+
+    async def note(self: Preflight, given: object) -> None:
+        checked.append(given)
+
+    monkeypatch.setattr(Preflight, "check", note)
+    one = plane()
+    for revision, east in ((1, 0.5), (2, 0.6), (3, 0.7)):
+        await one.apply(one.render(snapshot(SMALL, revision, east)))
+    assert len(checked) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        BootstrapOptions(node="edge-1", group="edge", token="sbx_secret"),
+        BootstrapOptions(node="edge: 1", group="a", agent=None, control_plane=("cp.example", 18)),
+    ],
+)
+async def test_the_bootstrap_is_valid(options: BootstrapOptions, tmp_path: Path) -> None:
+    text = render(options)
+    path = tmp_path / "envoy.yaml"
+    path.write_text(text)
+    binary = find_envoy()
+    assert binary is not None
+    process = await asyncio.create_subprocess_exec(
+        binary, "--mode", "validate", "-c", str(path), stderr=asyncio.subprocess.PIPE
+    )
+    _, words = await process.communicate()
+    assert process.returncode == 0, words.decode()
+    assert ("Bearer sbx_secret" in text) == bool(options.token)
+    assert text.count("priority:") == (2 if options.agent else 1)
+
+
+def test_a_given_binary_is_taken(tmp_path: Path) -> None:
+    assert find_envoy(tmp_path / "mine") == tmp_path / "mine"
