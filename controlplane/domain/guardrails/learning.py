@@ -21,6 +21,7 @@ from controlplane.domain.guardrails.draft import (
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
 from controlplane.domain.strategies.situation import Situation
+from controlplane.domain.telemetry import load_measure, reading
 
 SUM_TOLERANCE = 1e-6
 
@@ -126,10 +127,13 @@ def realised_ms(situation: Situation, since_s: float) -> float | None:
         for center in situation.centers
         for sample in situation.window.recent(center.name, start_s)
     ]
-    load = math.fsum(sample.load for sample in samples)
-    if not load > 0:
+    measure = load_measure(samples)
+    loads = [reading(sample, measure) for sample in samples]
+    total = math.fsum(loads)
+    if not total > 0:
         return None
-    return math.fsum(sample.load * sample.response_time_ms for sample in samples) / load
+    weighed = zip(loads, samples, strict=True)
+    return math.fsum(load * sample.response_time_ms for load, sample in weighed) / total
 
 
 def _watched(situation: Situation, state: GuardState, limits: EnvelopeLimits) -> bool:

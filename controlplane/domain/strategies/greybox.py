@@ -31,7 +31,7 @@ def greybox(situation: Situation) -> Proposal:
     objective_ms = _answerable(situation, StrategyName.GREYBOX)
     if isinstance(objective_ms, Proposal):
         return objective_ms
-    return choose(situation, StrategyName.GREYBOX, objective_ms, learned=False)
+    return _chosen(situation, StrategyName.GREYBOX, objective_ms)
 
 
 def hybrid(situation: Situation) -> Proposal:
@@ -41,9 +41,8 @@ def hybrid(situation: Situation) -> Proposal:
         return objective_ms
     factor = _correction(situation)
     if isinstance(factor, Note):
-        plain = choose(situation, StrategyName.GREYBOX, objective_ms, learned=False)
-        return with_notes(plain, factor)
-    return choose(situation, StrategyName.HYBRID, objective_ms * factor, learned=False)
+        return with_notes(_chosen(situation, StrategyName.GREYBOX, objective_ms), factor)
+    return _chosen(situation, StrategyName.HYBRID, objective_ms * factor)
 
 
 def objective(situation: Situation, laws: tuple[CenterLaw, ...]) -> FloatArray:
@@ -56,6 +55,17 @@ def objective(situation: Situation, laws: tuple[CenterLaw, ...]) -> FloatArray:
     for law, use, share in zip(laws, uses, (GRID, 1.0 - GRID), strict=True):
         total += share * response_time_ms(law, use.use_per_load * loads * share)
     return np.asarray(np.sum(weights * total, axis=0) / np.sum(weights))
+
+
+def _chosen(situation: Situation, strategy: str, objective_ms: FloatArray) -> Proposal:
+    """The best candidate, with a note on the centres whose use is by declared capacity."""
+    proposal = choose(situation, strategy, objective_ms, learned=False)
+    uses = center_uses(situation, trusted_laws(situation))
+    assumed = [c.name for c, u in zip(situation.centers, uses, strict=True) if not u.by_cpu]
+    if not assumed:
+        return proposal
+    message = f"no CPU above idle from {', '.join(assumed)}: use is by declared capacity"
+    return with_notes(proposal, Note(code="cpu_missing", message=message))
 
 
 def _answerable(situation: Situation, strategy: str) -> FloatArray | Proposal:

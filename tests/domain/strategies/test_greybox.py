@@ -71,6 +71,7 @@ def test_without_cpu_the_declared_capacity_stands_in(strategy: StrategyName) -> 
     facts = situation(strategy, model=law_model())
     facts = replace(facts, window=changed(facts.window, "beta", cpu_avg=None))
     assert propose(facts).strategy == "greybox"
+    assert "cpu_missing" in codes(propose(facts).notes)
     assert propose(facts).shares == propose(situation(strategy, model=law_model())).shares
 
 
@@ -190,4 +191,4 @@ def test_hybrid_is_greybox_while_one_center_has_no_traffic() -> None:
     model = law_model(residual=lambda x: np.zeros(len(x)), **EVERYWHERE)
     proposal = propose(situation(StrategyName.HYBRID, applied=(1.0, 0.0), model=model))
     assert proposal.strategy == "greybox"
-    assert codes(proposal.notes) == ["share_too_small"]
+    assert codes(proposal.notes) == ["share_too_small", "cpu_missing"]
