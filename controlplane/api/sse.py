@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from controlplane.domain.decisions import Decision
-from controlplane.domain.errors import Refused
+from controlplane.domain.errors import Refused, Retryable
 from controlplane.domain.snapshot import Snapshot
 from controlplane.engine.publication import Publication
 
@@ -52,21 +52,28 @@ class Watch:
         if current is None or self.revision > current.revision:
             # The id is from another life of the store: begin anew.
             self.revision = 0
-        clock = asyncio.get_running_loop().time
-        last_sent = clock()
         yield HEARTBEAT
+        clock = asyncio.get_running_loop().time
+        beat = clock() + HEARTBEAT_S
         while True:
-            due_s = last_sent + HEARTBEAT_S - clock()
-            found = await self._next(due_s)
-            if not found and clock() - last_sent < HEARTBEAT_S:
-                continue
-            if not found:
-                try:
-                    await self.allowed()
-                except Refused:
+            new = await self._next(beat - clock())
+            if new:
+                yield new
+            if clock() >= beat:
+                if not await self._still_allowed():
                     return
-            yield found or HEARTBEAT
-            last_sent = clock()
+                yield HEARTBEAT
+                beat = clock() + HEARTBEAT_S
+
+    async def _still_allowed(self) -> bool:
+        """Whether the token is good; a store that is away ends nobody's stream."""
+        try:
+            await self.allowed()
+        except Refused:
+            return False
+        except Retryable:
+            pass
+        return True
 
     async def _next(self, due_s: float) -> bytes:
         """What is new within the time until the heartbeat; b"" when nothing is."""

@@ -11,6 +11,7 @@ import uvicorn
 
 from controlplane.api import sse
 from controlplane.domain.access import AccessRole
+from controlplane.domain.errors import Refused, Retryable
 from tests import builders
 from tests.api.house import AUTHOR, House
 
@@ -178,3 +179,22 @@ async def test_many_readers_and_pollers_hear_of_one_change(house: House, url: st
         async with asyncio.timeout(5):
             answers = await asyncio.gather(*polls)
     assert {answer.headers["x-signalbox-revision"] for answer in answers} == {"2"}
+
+
+@pytest.mark.parametrize("away", [False, True])
+async def test_a_stream_outlives_the_store_but_not_its_token(
+    house: House, monkeypatch: pytest.MonkeyPatch, away: bool
+) -> None:
+    monkeypatch.setattr(sse, "HEARTBEAT_S", 0.01)
+
+    async def check() -> None:
+        raise Retryable("store_unavailable", "x") if away else Refused("unauthenticated", "x")
+
+    stream = sse.Watch(
+        publication=house.publication, decisions=None, summary=str, allowed=check
+    ).events()
+    assert await anext(stream) == sse.HEARTBEAT
+    if away:
+        assert await anext(stream) == sse.HEARTBEAT
+    else:
+        assert [beat async for beat in stream] == []
