@@ -14,6 +14,7 @@ from controlplane.adapters.envoy.ads import AdsOptions, AdsServer, Authorize
 from controlplane.adapters.envoy.preflight import CHECKED, Preflight
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.adapters.envoy.resource_sets import View, views
+from controlplane.adapters.envoy.retirement import Part, retiring
 from controlplane.domain.errors import Rejected
 from controlplane.domain.snapshot import Snapshot
 from controlplane.ports import Artifact, PlaneNode
@@ -23,10 +24,16 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaneOptions:
-    """Settings of the plane; a preflight without a binary lets everything pass."""
+    """Settings of the plane.
+
+    Attributes:
+        preflight: one without a binary lets everything pass.
+        retire_after_s: how long a removed cluster is still served, so that routes leave it first.
+    """
 
     ads: AdsOptions = field(default_factory=AdsOptions)
     preflight: Preflight = field(default_factory=lambda: Preflight(binary=None))
+    retire_after_s: float = 2.0
 
 
 class EnvoyPlane:
@@ -36,11 +43,14 @@ class EnvoyPlane:
         self, options: PlaneOptions, authorize: Authorize, now: Callable[[], float]
     ) -> None:
         self._preflight = options.preflight
+        self._retire_after_s = options.retire_after_s
         self._renderer = Renderer()
         self._server = AdsServer(options.ads, authorize, now)
         self._one_at_a_time = asyncio.Lock()
         self._in_force: Artifact | None = None
-        self._checked: tuple[tuple[str, bytes], ...] = ()
+        self._checked: tuple[Part, ...] = ()
+        self._served: tuple[Part, ...] = ()
+        self._retirement: asyncio.TimerHandle | None = None
         self._views: Mapping[str, View] = {}
 
     @property
@@ -64,6 +74,7 @@ class EnvoyPlane:
 
     async def stop(self, grace_s: float = 0.0) -> None:
         """Close the port and the streams; Envoys keep what they have."""
+        self._cancel_retirement()
         await self._server.stop(grace_s)
 
     def render(self, snapshot: Snapshot) -> Artifact:
@@ -83,13 +94,32 @@ class EnvoyPlane:
             if checked != self._checked:
                 await self._preflight.check(checked)
                 self._checked = checked
-            self._views = views(artifact.parts, self._views)
             self._in_force = artifact
-            self._server.publish(self._views, artifact.revision)
+            self._serve(artifact)
 
     async def observe(self) -> list[PlaneNode]:
         """Who runs what, by name."""
         return self._server.nodes()
+
+    def _serve(self, artifact: Artifact) -> None:
+        self._cancel_retirement()
+        leaving = retiring(self._served, artifact.parts)
+        self._publish((*artifact.parts, *leaving), artifact.revision)
+        if leaving:
+            loop = asyncio.get_running_loop()
+            self._retirement = loop.call_later(
+                self._retire_after_s, self._publish, artifact.parts, artifact.revision
+            )
+
+    def _publish(self, parts: tuple[Part, ...], revision: int) -> None:
+        self._served = parts
+        self._views = views(parts, self._views)
+        self._server.publish(self._views, revision)
+
+    def _cancel_retirement(self) -> None:
+        if self._retirement is not None:
+            self._retirement.cancel()
+            self._retirement = None
 
     def _fence(self, artifact: Artifact) -> None:
         newest = self._in_force

@@ -111,6 +111,23 @@ async def test_a_new_service_and_its_route_under_load(live: Live) -> None:
     assert (await live.plane.observe())[0].nacks == 0
 
 
+async def test_a_removed_service_fails_no_request(live: Live) -> None:
+    live.services.append(live.service("api"))
+    live.routes = [prefix("all", "api", "/")]
+    await live.publish(0.5)
+    await asyncio.sleep(0.3)
+    load = Load(live)
+    async with load.on():
+        await asyncio.sleep(0.2)
+        live.services = live.services[:1]
+        live.routes = [prefix("all", "web", "/")]
+        await live.publish(0.5)
+        await asyncio.sleep(2.5)
+    assert load.failed == []
+    assert await stats(live.admin, r"^cluster\.api\.upstream_rq_total$") == {}
+    assert (await live.plane.observe())[0].revision == live.revision
+
+
 async def test_shares_and_zone_statistics(live: Live) -> None:
     await live.publish(0.7)
     await asyncio.sleep(0.2)
