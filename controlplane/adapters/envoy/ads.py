@@ -81,7 +81,8 @@ class AdsServer:
         server.add_generic_rpc_handlers(
             (grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),)
         )
-        address = f"{self._options.host}:{self._options.port}"
+        host = self._options.host
+        address = f"{f'[{host}]' if ':' in host else host}:{self._options.port}"
         try:
             port = server.add_insecure_port(address)
         except RuntimeError as error:

@@ -116,6 +116,9 @@ def _bootstrap(parts: Iterable[tuple[str, bytes]]) -> bootstrap_pb2.Bootstrap:
         elif kind == ResourceType.ROUTE and listeners:
             # The routes are the same for every group, so one listener carries them.
             listeners[0] = with_routes(listeners[0], route_pb2.RouteConfiguration.FromString(data))
+    for port, listener in enumerate(listeners, start=1):
+        # Groups on different machines may have the same port; validating binds none.
+        listener.address.socket_address.port_value = port
     message.static_resources.listeners.extend(listeners)
     return message
 

@@ -1,10 +1,12 @@
 """A small site for the Envoy tests: fleet, snapshots, a plane, and an Envoy in front of it."""
 
 import contextlib
+import random
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import httpx
 
@@ -27,6 +29,7 @@ from controlplane.domain.topology import (
 
 CENTERS = {"east": Role.PRIMARY, "west": Role.SAME_CITY}
 GROUP = "edge"
+T = TypeVar("T")
 
 
 def prefix(name: str, service: str, path: str, *hosts: str) -> Route:
@@ -72,6 +75,28 @@ SMALL = fleet(
 def snapshot(declared: Fleet, revision: int, east: float = 0.5) -> Snapshot:
     shares = {s.name: {"east": east, "west": 1 - east} for s in declared.services}
     return replace(build(declared, shares), revision=revision)
+
+
+def shuffled(declared: Fleet, seed: int) -> Fleet:
+    """The same fleet in another order."""
+    rng = random.Random(seed)
+
+    def mixed(items: tuple[T, ...]) -> tuple[T, ...]:
+        return tuple(rng.sample(items, len(items)))
+
+    services = [
+        replace(
+            s,
+            clusters=mixed(tuple(replace(c, endpoints=mixed(c.endpoints)) for c in s.clusters)),
+        )
+        for s in declared.services
+    ]
+    return Fleet(
+        datacenters=mixed(declared.datacenters),
+        services=mixed(tuple(services)),
+        gateways=mixed(declared.gateways),
+        routes=mixed(declared.routes),
+    )
 
 
 async def anybody(secret: str | None, node: str, caller_group: str) -> None:

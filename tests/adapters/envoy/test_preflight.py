@@ -1,6 +1,7 @@
 """The preflight and the bootstrap, judged by a real Envoy."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 from controlplane.adapters.envoy.preflight import Preflight, find_envoy
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.domain.errors import Rejected, Retryable
+from controlplane.domain.topology import GatewayGroup
 from tests.adapters.envoy.site import SMALL, plane, snapshot
 
 
@@ -22,6 +24,13 @@ def parts() -> dict[str, bytes]:
 async def test_what_we_render_passes() -> None:
     await Preflight(binary=find_envoy()).check(parts().items())
     await Preflight(binary=None).check(parts().items())
+
+
+async def test_groups_on_different_machines_may_have_the_same_port() -> None:
+    groups = (GatewayGroup(name="a"), GatewayGroup(name="b"))
+    made = Renderer().render(snapshot(replace(SMALL, gateways=groups), 1)).parts
+    checked = [part for part in made if not part[0].startswith("endpoint/")]
+    await Preflight(binary=find_envoy()).check(checked)
 
 
 async def test_a_bad_cluster_is_refused_with_envoys_words() -> None:

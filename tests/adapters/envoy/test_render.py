@@ -1,9 +1,7 @@
 """Snapshots as Envoy resources, without an Envoy."""
 
-import random
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 from envoy.config.cluster.v3 import cluster_pb2
@@ -15,10 +13,9 @@ from google.protobuf import text_format
 from controlplane.adapters.envoy import clusters, route_actions, routes
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.domain.snapshot import assemble
-from controlplane.domain.topology import Fleet, LoadBalancing, RetryPolicy
-from tests.adapters.envoy.site import SMALL, fleet, prefix, service, snapshot
+from controlplane.domain.topology import LoadBalancing, RetryPolicy
+from tests.adapters.envoy.site import SMALL, fleet, prefix, service, shuffled, snapshot
 
-T = TypeVar("T")
 GOLDEN = Path(__file__).parent / "golden"
 MESSAGES = {
     "cluster": cluster_pb2.Cluster,
@@ -26,27 +23,6 @@ MESSAGES = {
     "listener": listener_pb2.Listener,
     "route": route_pb2.RouteConfiguration,
 }
-
-
-def shuffled(declared: Fleet, seed: int) -> Fleet:
-    rng = random.Random(seed)
-
-    def mixed(items: tuple[T, ...]) -> tuple[T, ...]:
-        return tuple(rng.sample(items, len(items)))
-
-    services = [
-        replace(
-            s,
-            clusters=mixed(tuple(replace(c, endpoints=mixed(c.endpoints)) for c in s.clusters)),
-        )
-        for s in declared.services
-    ]
-    return Fleet(
-        datacenters=mixed(declared.datacenters),
-        services=mixed(tuple(services)),
-        gateways=mixed(declared.gateways),
-        routes=mixed(declared.routes),
-    )
 
 
 def test_the_order_of_input_never_shows() -> None:
