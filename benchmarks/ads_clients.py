@@ -1,6 +1,6 @@
 """Many ADS streams that acknowledge everything, each on a connection of its own.
 
-Started by `benchmarks.push` as a process: HOST:PORT, first number, count.
+Started by `benchmarks.push` as a child; no benchmark of its own.
 """
 
 import asyncio
@@ -74,6 +74,7 @@ async def _connect(client: Client, gate: asyncio.Semaphore, running: asyncio.Tas
         await client.complete.wait()
 
 
-if __name__ == "__main__":
-    _, place, start, number, *wanted = sys.argv
-    asyncio.run(main(place, int(start), int(number), wanted))
+def run() -> None:
+    """Connect as the command line says: HOST:PORT, first number, count, services."""
+    _, place, start, number, *services = sys.argv
+    asyncio.run(main(place, int(start), int(number), services))

@@ -1,6 +1,7 @@
 """A small HTTP server that answers with its name, as a process that can be killed.
 
-Started by `benchmarks.live_envoy` as `python -m benchmarks.live_backend NAME PORT...`.
+Started by `benchmarks.live_envoy` as a child; no benchmark of its own, so not to be started by
+name (`make bench` starts every module that can be).
 """
 
 import asyncio
@@ -35,5 +36,6 @@ async def _skip_body(reader: asyncio.StreamReader, request: bytes) -> None:
             await reader.readexactly(int(line.partition(b":")[2]))
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Serve as the command line says: NAME PORT..."""
     asyncio.run(serve(sys.argv[1], [int(port) for port in sys.argv[2:]]))

@@ -57,8 +57,8 @@ async def backend(name: str, ports: Sequence[int]) -> AsyncIterator[Child]:
     """A process that answers with its name on each port."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        "-m",
-        "benchmarks.live_backend",
+        "-c",
+        "from benchmarks.live_backend import run; run()",
         name,
         *map(str, ports),
         stdout=asyncio.subprocess.PIPE,

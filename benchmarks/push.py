@@ -188,7 +188,8 @@ async def _acknowledged(ours: Ours, wanted: int) -> None:
 
 @contextlib.asynccontextmanager
 async def _clients(port: int, first: int, count: int) -> AsyncIterator[None]:
-    arguments = ["-m", "benchmarks.ads_clients", f"127.0.0.1:{port}", str(first), str(count)]
+    program = "from benchmarks.ads_clients import run; run()"
+    arguments = ["-c", program, f"127.0.0.1:{port}", str(first), str(count)]
     process = await asyncio.create_subprocess_exec(
         sys.executable, *arguments, *SERVICES, stdout=asyncio.subprocess.PIPE
     )

@@ -201,8 +201,11 @@ def site(tmp_path: Path) -> Site:
 async def test_envoy_serves_without_the_control_plane_and_returns_to_it(
     site: Site, record_property: Callable[[str, object], None]
 ) -> None:
-    """3. Envoy serves on after kill -9 of the control plane, starts from the agent's cache while
-    it is away, and is connected to it again afterwards, with the same version and no push."""
+    """3. Envoy outlives kill -9 of the control plane, starts without it, returns without a push.
+
+    Before the kill, while an Envoy starts from the agent's cache, and after the return, requests
+    go on; the version is the same all the time.
+    """
     ports = site.ports
     load = Load(f"http://127.0.0.1:{ports.listener}")
     clock = asyncio.get_running_loop().time

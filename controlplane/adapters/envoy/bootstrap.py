@@ -18,8 +18,10 @@ from controlplane.adapters.envoy.runtime import (
 XDS_CLUSTER = "xds"
 HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 CONNECT_TIMEOUT = "0.25s"
-# How soon a dead control plane is left for the agent, and found again.
-HEALTH_CHECK_INTERVAL = "0.25s"
+# How soon a control plane is found again. A new Envoy checks at once, whatever this says, and a
+# thousand Envoys make a thousand connections in each interval.
+HEALTH_CHECK_INTERVAL = "1s"
+HEALTH_CHECK_JITTER_PCT = 20
 
 # What YAML is made of; this text is all that leaves the module.
 Yaml = str | int | bool | list["Yaml"] | dict[str, "Yaml"]
@@ -133,6 +135,7 @@ def _health_check() -> Yaml:
         "timeout": "0.2s",
         "interval": HEALTH_CHECK_INTERVAL,
         "no_traffic_interval": HEALTH_CHECK_INTERVAL,
+        "interval_jitter_percent": HEALTH_CHECK_JITTER_PCT,
         "healthy_threshold": 1,
         "unhealthy_threshold": 2,
         "tcp_health_check": {},
