@@ -39,6 +39,8 @@ TYPE_URLS: Mapping[ResourceType, str] = {
 }
 TYPES: Mapping[str, ResourceType] = {url: kind for kind, url in TYPE_URLS.items()}
 
+REMEMBERED_REFUSALS = 64
+
 # Only these may be subscribed to without names, which means all of them.
 WILDCARD = frozenset({ResourceType.CLUSTER, ResourceType.LISTENER})
 BEFORE_CLUSTERS_ARE_WARM = frozenset({ResourceType.CLUSTER, ResourceType.ENDPOINT})
@@ -221,8 +223,15 @@ def _answered(known: Subscription, request: Request, event: Event) -> Subscripti
     if event is Event.ACK:
         return replace(after, acked=known.sent, message="")
     if event is Event.NACK:
-        return replace(after, message=request.error or "", refused=known.refused | {known.sent})
+        return replace(after, message=request.error or "", refused=_refused(known))
     return after
+
+
+def _refused(known: Subscription) -> frozenset[str]:
+    # A consumer that refuses everything for months must not grow; what it refused long ago is
+    # not on offer any more.
+    earlier = known.refused if len(known.refused) < REMEMBERED_REFUSALS else frozenset()
+    return earlier | {known.sent}
 
 
 def _clusters_pending(stream: Stream, offers: Mapping[ResourceType, str]) -> bool:

@@ -147,6 +147,16 @@ def test_a_refused_version_is_never_sent_again_and_the_next_one_is() -> None:
     assert consumer.sent() == []
 
 
+def test_refusals_are_remembered_within_bounds() -> None:
+    consumer = settled()
+    for number in range(2 * xds.REMEMBERED_REFUSALS):
+        consumer.offers[RDS] = f"bad-{number}"
+        consumer.sent()
+        consumer.answer(RDS, "no")
+        assert consumer.sent() == []
+    assert len(consumer.stream.subscriptions[RDS].refused) <= xds.REMEMBERED_REFUSALS
+
+
 def test_a_stale_answer_changes_nothing() -> None:
     consumer = settled()
     consumer.offers[EDS] = "e2"
