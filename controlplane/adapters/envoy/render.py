@@ -19,6 +19,7 @@ from controlplane.ports import Artifact
 
 # Part names: `cluster/NAME`, `endpoint/NAME`, `route/NAME` for every group, `listener/GROUP`.
 Part = tuple[str, bytes]
+ANY = ("*", "*")
 T = TypeVar("T")
 
 
@@ -58,7 +59,9 @@ class Renderer:
         return self._remember(("clusters", snapshot.digests[Section.ENDPOINTS]), make)
 
     def _assignments(self, snapshot: Snapshot) -> tuple[list[Part], list[Note]]:
-        weights = {w.service: w.weights for w in snapshot.content.weights.weights}
+        sets = snapshot.content.weights.weights
+        # One view for every source region and version, until groups get views of their own.
+        weights = {s.service: s.weights for s in sets if (s.version, s.source_region) == ANY}
         parts, notes = [], []
         for service in snapshot.content.endpoints.services:
             given = tuple(sorted(weights.get(service.service, {}).items()))
