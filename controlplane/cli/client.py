@@ -85,7 +85,7 @@ class Client:
 
     def get(self, path: str, params: Params | None = None) -> Any:
         """GET a JSON document; raises the error that the problem stands for."""
-        return self._exchange("GET", path, params=params).json()
+        return self._json(self._exchange("GET", path, params=params))
 
     def items(self, path: str, params: Params | None = None) -> list[Any]:
         """GET the items of a list."""
@@ -102,7 +102,7 @@ class Client:
     ) -> Any:
         """Send a body and return the JSON answer, None when there is none."""
         answer = self._exchange(method, path, body=body, params=params, headers=headers)
-        return answer.json() if answer.content else None
+        return self._json(answer) if answer.content else None
 
     def text(self, path: str, accept: str) -> str:
         """GET a document of another media type."""
@@ -161,7 +161,7 @@ class Client:
     def _send(self, request: httpx.Request, *, stream: bool) -> httpx.Response:
         try:
             answer = self._http.send(request, stream=stream)
-            if answer.is_error:
+            if not answer.is_success:
                 answer.read()
         except httpx.TransportError as error:
             raise Retryable(
@@ -169,9 +169,19 @@ class Client:
                 f"no answer from {self._url} ({str(error) or type(error).__name__}); start it with "
                 "`signalbox serve`, or name another with --url or SIGNALBOX_URL",
             ) from error
-        if answer.is_error:
+        if not answer.is_success:
             raise problem(answer)
         return answer
+
+    def _json(self, answer: httpx.Response) -> Any:
+        try:
+            return answer.json()
+        except ValueError as error:
+            raise Invalid(
+                "answer_unreadable",
+                f"{self._url} answered with something that is not JSON; is it a signalbox server? "
+                "name another with --url or SIGNALBOX_URL",
+            ) from error
 
 
 def _given(params: Params | None) -> dict[str, str | int | float | bool] | None:

@@ -49,6 +49,13 @@ def test_a_proxy_that_speaks_no_problem_is_understood(body: bytes) -> None:
     assert (caught.value.code, caught.value.message) == ("http_502", "Bad Gateway")
 
 
+def test_what_is_no_answer_of_ours_is_an_error() -> None:
+    with pytest.raises(errors.Invalid, match="signalbox server"):
+        client(lambda _: httpx.Response(200, content=b"<html>")).get("/v1/x")
+    with pytest.raises(errors.ControlPlaneError, match="Temporary Redirect"):
+        client(lambda _: httpx.Response(307, headers={"Location": "/"})).get("/v1/x/")
+
+
 def test_a_connection_that_fails_can_be_tried_again() -> None:
     def fail(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused", request=request)
