@@ -8,6 +8,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -33,6 +35,7 @@ def run_module(module: str, arguments: Sequence[str]) -> int:
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command()(serve)
+    app.command()(demo)
     app.command(context_settings=PASS_ON, add_help_option=False)(gateway)
     app.command(context_settings=PASS_ON, add_help_option=False)(simulate)
 
@@ -42,6 +45,34 @@ def serve() -> None:
     from controlplane import settings, wiring
 
     wiring.run(settings.load())
+
+
+def demo(
+    minutes: Annotated[
+        float, typer.Option(min=0.1, help="Length of the comparison under live scheduling.")
+    ] = 5.0,
+    leave: Annotated[
+        bool, typer.Option("--exit", help="End after the report; else stay up until Ctrl-C.")
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option("--json", help="Write the figures to this file as JSON.")
+    ] = None,
+    directory: Annotated[
+        Path | None, typer.Option(help="Keep logs and data here; else they are removed.")
+    ] = None,
+) -> None:
+    """Show everything on one machine: a real Envoy, two data centres, learning, failover."""
+    from controlplane.demo.control import ControlFailed
+    from controlplane.demo.options import DemoOptions
+    from controlplane.demo.processes import ChildFailed
+    from controlplane.demo.run import run
+
+    options = DemoOptions(minutes=minutes, leave=leave, report=report, directory=directory)
+    try:
+        run(options)
+    except (ChildFailed, ControlFailed) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from error
 
 
 def gateway(context: typer.Context) -> None:

@@ -1,5 +1,9 @@
 """The demo: everything on one machine, real where it can be.
 
+- `run` plays it: `stage` starts and ends everything, `acts` are its acts (`commissioning` is the
+  first), `figures`, `pacing` and `report` judge, `screen` shows. `options` are the constants.
+- `control` and `traffic` talk to the control plane and to the load generator; `measuring` is the
+  metrics system; `fleet` is what is declared.
 - `layout`: lanes, data centres, ports. `processes`: starts and ends the children.
 - `datacenter` (a process): worker pools behind HTTP endpoints; `pool`, `background`, `demand`,
   `exchange` are its parts.

@@ -1,0 +1,81 @@
+"""The play: start everything, commission, schedule live, compare, fail over, report.
+
+Called by `signalbox demo`. Every process that it starts is ended in any case.
+"""
+
+import asyncio
+import contextlib
+import json
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from controlplane.demo import acts
+from controlplane.demo.options import DemoOptions
+from controlplane.demo.processes import Processes
+from controlplane.demo.report import Report, show
+from controlplane.demo.screen import Board, Screen
+from controlplane.demo.stage import stage
+
+
+def run(options: DemoOptions) -> None:
+    """Play the demo; returns when it is over or interrupted, with nothing left running.
+
+    Raises:
+        ChildFailed: a part ended or did not become ready; the message shows the end of its log.
+        ControlFailed: the control plane refused something; the message is its own.
+    """
+    with (
+        _directory(options) as directory,
+        Processes(directory) as processes,
+        contextlib.suppress(asyncio.CancelledError),
+    ):
+        asyncio.run(_play(options, processes, directory))
+
+
+@contextlib.contextmanager
+def _directory(options: DemoOptions) -> Iterator[Path]:
+    if options.directory is not None:
+        options.directory.mkdir(parents=True, exist_ok=True)
+        yield options.directory
+        return
+    with tempfile.TemporaryDirectory(prefix="signalbox-demo-") as name:
+        yield Path(name)
+
+
+async def _play(options: DemoOptions, processes: Processes, directory: Path) -> None:
+    _cancel_on_signals()
+    begun_s = time.time()
+    with Screen(Board()) as screen:
+        async with stage(options, processes, directory, screen) as ready:
+            commissioned, rate_rps = await acts.commission(ready)
+            seconds_to_live = time.time() - begun_s
+            live = await acts.compare_live(ready, rate_rps)
+            outage = await acts.fail_over(ready)
+            acks, nacks = await acts.acknowledgements(ready)
+            report = Report(
+                minutes=options.minutes,
+                seconds_to_live=seconds_to_live,
+                live=live,
+                commissioned=commissioned,
+                outage=outage,
+                envoy_acks=acks,
+                envoy_nacks=nacks,
+            )
+            show(report, screen)
+            if options.report is not None:
+                text = json.dumps(report.flat(), indent=2) + "\n"
+                await asyncio.to_thread(options.report.write_text, text)
+            if not options.leave:
+                await acts.stay(ready)
+
+
+def _cancel_on_signals() -> None:
+    """Ctrl-C and its like end the play as a cancellation, so that every act can tidy up."""
+    play = asyncio.current_task()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if play is not None:
+            loop.add_signal_handler(number, play.cancel)
