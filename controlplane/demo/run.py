@@ -18,12 +18,14 @@ from controlplane.demo.processes import Processes
 from controlplane.demo.report import Report, show
 from controlplane.demo.screen import Board, Screen
 from controlplane.demo.stage import stage
+from controlplane.domain.errors import Invalid
 
 
 def run(options: DemoOptions) -> None:
     """Play the demo; returns when it is over or interrupted, with nothing left running.
 
     Raises:
+        Invalid: the folder for logs and data is not empty.
         ChildFailed: a part ended or did not become ready; the message shows the end of its log.
         ControlFailed: the control plane refused something; the message is its own.
     """
@@ -39,6 +41,12 @@ def run(options: DemoOptions) -> None:
 def _directory(options: DemoOptions) -> Iterator[Path]:
     if options.directory is not None:
         options.directory.mkdir(parents=True, exist_ok=True)
+        if any(options.directory.iterdir()):
+            raise Invalid(
+                "demo_directory_not_empty",
+                f"{options.directory} is not empty and the demo begins with an empty database; "
+                "name a new folder",
+            )
         yield options.directory
         return
     with tempfile.TemporaryDirectory(prefix="signalbox-demo-") as name:

@@ -1,0 +1,94 @@
+"""The demo's own judgements: figures, pacing, fleet. The play itself runs in tests/acceptance."""
+
+from dataclasses import replace
+
+import pytest
+
+from controlplane.api.fleet_document import parsing, rendering
+from controlplane.demo.acts import Live
+from controlplane.demo.commissioning import Commissioned
+from controlplane.demo.figures import compare
+from controlplane.demo.fleet import PRIMARY, SECONDARY, demo_fleet, lane_names, lane_service
+from controlplane.demo.launch import new_layout
+from controlplane.demo.measuring import Measurements
+from controlplane.demo.options import LEARNED_LANE
+from controlplane.demo.pacing import LARGEST_TRIM, Pace
+from controlplane.demo.report import Report
+from controlplane.demo.traffic import LaneFigures, Outage
+from controlplane.domain.topology import StrategyName, normalized
+
+PACE = Pace(background=0.2, target=0.8)
+
+
+def _lanes(**mean_ms: float) -> dict[str, LaneFigures]:
+    means = dict.fromkeys(lane_names(), 100.0) | mean_ms
+    return {name: LaneFigures(ok=1000, mean_ms=ms) for name, ms in means.items()}
+
+
+def test_gains_are_judged_against_equal_best_and_capacity() -> None:
+    comparison = compare(_lanes(tickets=85.0, capacity=90.0, s60=80.0))
+    assert comparison.best_static == "s60"
+    assert comparison.response_time_change_pct == pytest.approx(-15.0)
+    assert comparison.gain_share_of_best_static == pytest.approx(0.75)
+    assert comparison.vs_capacity_ratio_pct == pytest.approx(-5.56, abs=0.01)
+
+
+def test_a_worse_learned_lane_is_shown_as_worse() -> None:
+    comparison = compare(_lanes(tickets=120.0, s60=80.0))
+    assert comparison.response_time_change_pct == pytest.approx(20.0)
+    assert comparison.gain_share_of_best_static == pytest.approx(-1.0)
+
+
+def test_a_lane_without_answers_cannot_be_compared() -> None:
+    lanes = {**_lanes(), "s55": LaneFigures()}
+    with pytest.raises(ValueError, match="s55 answered nothing"):
+        compare(lanes)
+
+
+def test_the_pace_finds_the_rate_of_the_target() -> None:
+    # Requests load the centre in proportion: 60/s gave 0.68 with 0.20 of batch load.
+    assert PACE.rate_rps(60.0, 0.68) == pytest.approx(75.0)
+    assert PACE.trim(1.0, 0.80, 0.5) == pytest.approx(1.0)
+    assert PACE.trim(1.0, 0.78, 0.5) == pytest.approx(0.62 / 0.58)
+    assert PACE.trim(1.0, 0.60, 0.9) == 1 + LARGEST_TRIM
+    assert PACE.trim(1.03, 0.80, 1.0) == 1.03
+
+
+def test_the_fleet_is_a_valid_document_with_one_service_a_lane() -> None:
+    layout = new_layout()
+    learned = lane_service(layout, LEARNED_LANE, StrategyName.HYBRID)
+    fleet = demo_fleet(layout, learned)
+    assert parsing.parse(rendering.render(fleet)) == normalized(fleet)
+    assert {service.name for service in fleet.services} == set(lane_names())
+    assert len(learned.cluster(PRIMARY).endpoints) == 8
+    assert len(learned.cluster(SECONDARY).endpoints) == 5
+    assert learned.cluster(PRIMARY).capacity_rps == pytest.approx(100.0)
+
+
+def test_utilization_counts_the_periods_of_the_time_only() -> None:
+    measured = Measurements()
+    measured.utilization["equal", SECONDARY] += [(1.0, 0.1), (2.0, 0.7), (3.0, 0.9), (4.0, 0.2)]
+    assert measured.mean_utilization(("equal", SECONDARY), 1.0, 3.0) == pytest.approx(0.8)
+    assert measured.mean_utilization(("equal", PRIMARY), 1.0, 3.0) is None
+    assert measured.newest(("equal", SECONDARY)) == 0.2
+
+
+def test_the_report_is_flat_and_named_as_documented() -> None:
+    report = Report(
+        minutes=5.0,
+        seconds_to_live=130.0,
+        live=Live(
+            comparison=compare(_lanes(tickets=85.0, s60=80.0)),
+            equal_split_utilisation=0.8012,
+            weight_changes=3,
+        ),
+        commissioned=Commissioned(rows=60, model="ab" * 32, scores={}),
+        outage=Outage(failed=0, late=0, last_bad_after_s=0.0, slowest_s=0.4),
+        envoy_acks=9,
+        envoy_nacks=0,
+    )
+    flat = report.flat()
+    assert flat["equal_split_utilisation"] == 0.8012
+    assert flat["response_time_change_pct"] == -15.0
+    assert flat["failover_seconds"] == 0.0
+    assert replace(report, minutes=1.0).flat()["minutes"] == 1.0
