@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from controlplane.domain.access import AuditEntry, Token
-from controlplane.domain.decisions import Decision
+from controlplane.domain.decisions import Decision, Split
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.strategies.situation import LearnedModel, Note
 from controlplane.domain.telemetry import Sample
@@ -48,14 +48,17 @@ class SnapshotStore(Protocol):
         """Store it as `expected_revision` + 1; Conflict when the newest is another."""
 
     async def at(self, revision: int) -> Snapshot:
-        """The snapshot of a revision; NotFound."""
+        """The snapshot of a revision; NotFound, also after it was dropped."""
+
+    async def keep(self, newest: int) -> int:
+        """Drop all but the `newest` (>= 1) ones; how many went."""
 
 
 class DecisionStore(Protocol):
-    """Decisions, append-only."""
+    """Decisions, append-only until they expire. Only what was published is recorded."""
 
     async def record(self, decisions: Sequence[Decision]) -> None:
-        """Append the decisions of one cycle."""
+        """Append the decisions of one cycle, later ones after earlier ones."""
 
     async def by_id(self, decision_id: str) -> Decision:
         """One decision; NotFound."""
@@ -66,6 +69,10 @@ class DecisionStore(Protocol):
     async def newest(self) -> dict[str, Decision]:
         """Service -> its newest decision; read once at start."""
 
+    async def history(self, service: str, time_s: float) -> list[Split]:
+        """By time: the split in force at `time_s`, if known, and each later one that differs
+        from the one before it. It stays known when the decisions behind it have expired."""
+
 
 class SampleStore(Protocol):
     """Raw samples, for windows after a restart and for data sets."""
@@ -75,6 +82,13 @@ class SampleStore(Protocol):
 
     async def since(self, service: str, time_s: float) -> list[Sample]:
         """Samples of one service with sender's time >= `time_s`, by time, then data centre."""
+
+
+class Expiring(Protocol):
+    """A store that forgets what is old: samples and decisions."""
+
+    async def prune(self, before_s: float) -> int:
+        """Drop what is of a time < `before_s`, in transactions of bounded size; how many went."""
 
 
 class TokenStore(Protocol):
@@ -113,12 +127,19 @@ class StoredModel:
     description: str
     aliases: tuple[str, ...] = ()
 
+    @property
+    def subject(self) -> str:
+        """Its name in the audit log."""
+        return f"service/{self.service} model/{self.digest}"
+
 
 class ModelRegistry(Protocol):
     """Trained models, content-addressed, with aliases per service."""
 
     async def add(self, data: bytes, created_s: float, audit: AuditEntry) -> StoredModel:
-        """Check and store an uploaded artifact; Invalid when it is damaged or of another schema."""
+        """Check and store an uploaded artifact; Invalid when it is damaged or of another schema.
+
+        Only the registry can read what was uploaded, so it sets the entry's subject."""
 
     async def all(self, service: str | None) -> list[StoredModel]:
         """Newest first."""

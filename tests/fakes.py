@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from controlplane.domain.access import AuditEntry, Token
-from controlplane.domain.decisions import Decision
+from controlplane.domain.decisions import Decision, Split, split_of
 from controlplane.domain.errors import Conflict, NotFound, Retryable
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.strategies.situation import LearnedModel
@@ -80,11 +80,11 @@ class MemorySnapshotStore:
 
     async def append(self, snapshot: Snapshot, expected_revision: int) -> Snapshot:
         self.outage.check()
-        if len(self.snapshots) != expected_revision:
+        newest = self.snapshots[-1].revision if self.snapshots else 0
+        if newest != expected_revision:
             raise Conflict(
                 "revision_conflict",
-                f"the newest snapshot has revision {len(self.snapshots)}, expected was "
-                f"{expected_revision}",
+                f"the newest snapshot has revision {newest}, expected was {expected_revision}",
             )
         stored = replace(snapshot, revision=expected_revision + 1)
         self.snapshots.append(stored)
@@ -92,20 +92,32 @@ class MemorySnapshotStore:
 
     async def at(self, revision: int) -> Snapshot:
         self.outage.check()
-        if not 0 < revision <= len(self.snapshots):
-            raise NotFound("snapshot_not_found", f"there is no snapshot with revision {revision}")
-        return self.snapshots[revision - 1]
+        for snapshot in self.snapshots:
+            if snapshot.revision == revision:
+                return snapshot
+        raise NotFound("snapshot_not_found", f"there is no snapshot with revision {revision}")
+
+    async def keep(self, newest: int) -> int:
+        self.outage.check()
+        dropped = max(0, len(self.snapshots) - newest)
+        del self.snapshots[:dropped]
+        return dropped
 
 
 @dataclass(slots=True)
 class MemoryDecisionStore:
     decisions: dict[str, Decision] = field(default_factory=dict)
+    splits: dict[str, list[Split]] = field(default_factory=dict)
     outage: Outage = field(default_factory=Outage)
 
     async def record(self, decisions: Sequence[Decision]) -> None:
         self.outage.check()
         for decision in decisions:
             self.decisions.setdefault(decision.id, decision)
+            splits = self.splits.setdefault(decision.service, [])
+            split = split_of(decision)
+            if not splits or splits[-1].shares != split.shares:
+                splits.append(split)
 
     async def by_id(self, decision_id: str) -> Decision:
         self.outage.check()
@@ -122,6 +134,20 @@ class MemoryDecisionStore:
         self.outage.check()
         ordered = sorted(self.decisions.values(), key=lambda d: d.time_s)
         return {decision.service: decision for decision in ordered}
+
+    async def history(self, service: str, time_s: float) -> list[Split]:
+        self.outage.check()
+        splits = self.splits.get(service, [])
+        earlier = sum(split.time_s <= time_s for split in splits)
+        return splits[max(0, earlier - 1) :]
+
+    async def prune(self, before_s: float) -> int:
+        self.outage.check()
+        old = [key for key, decision in self.decisions.items() if decision.time_s < before_s]
+        for key in old:
+            del self.decisions[key]
+        self.splits = {name: await self.history(name, before_s) for name in self.splits}
+        return len(old)
 
 
 @dataclass(slots=True)
@@ -210,7 +236,7 @@ class MemoryModelRegistry:
         stored, learned = self.read(data, created_s)
         self.stored.setdefault(stored.digest, stored)
         self.learned.setdefault(stored.digest, learned)
-        self.audit.entries.append(audit)
+        self.audit.entries.append(replace(audit, subject=stored.subject))
         return self._with_aliases(self.stored[stored.digest])
 
     async def all(self, service: str | None) -> list[StoredModel]:

@@ -1,5 +1,6 @@
 """The record of one decision: enough to explain it and to replay it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -43,3 +44,17 @@ class Decision:
     state: GuardState
     model: str = ""
     revision: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """The decided shares of one service, data centre -> 0..1, from `time_s` until the next."""
+
+    time_s: float
+    shares: Mapping[str, float]
+
+
+def split_of(decision: Decision) -> Split:
+    """What one decision put in force."""
+    shares = dict(zip(decision.centers, decision.decided, strict=True))
+    return Split(time_s=decision.time_s, shares=shares)

@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
-from controlplane.domain.decisions import Decision
+from controlplane.domain.decisions import Split
 from controlplane.domain.errors import Invalid
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Service
@@ -38,13 +38,13 @@ Pair = tuple[Sample, Sample]
 
 
 def dataset(
-    service: Service, samples: Sequence[Sample], decisions: Sequence[Decision], period_s: float
+    service: Service, samples: Sequence[Sample], splits: Sequence[Split], period_s: float
 ) -> str:
     """CSV rows by time, header first; an empty cell is a missing metric.
 
     Args:
         samples: of both data centres, any order; a period that one of them misses is left out.
-        decisions: of the service, any order: the history of the ratio.
+        splits: of the service, by time: the history of the ratio.
         period_s: length of a period; the label's row must follow within 1.5 of it.
 
     Raises:
@@ -57,7 +57,7 @@ def dataset(
             "the published data set is defined for two",
         )
     pairs = _pairs(service, samples, period_s)
-    history = _RatioHistory(decisions)
+    history = _RatioHistory(service.clusters[0].datacenter, splits)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -87,12 +87,14 @@ def _pairs(
 
 
 class _RatioHistory:
-    """The primary's share in force at a time; before the first decision, what was observed."""
+    """The primary's share in force at a time; before the first split, what was observed.
 
-    def __init__(self, decisions: Sequence[Decision]) -> None:
-        ordered = sorted(decisions, key=lambda decision: decision.time_s)
-        self._times = [decision.time_s for decision in ordered]
-        self._ratios = [decision.decided[0] for decision in ordered]
+    NaN while the splits do not name the primary, as after a data centre got another name.
+    """
+
+    def __init__(self, primary: str, splits: Sequence[Split]) -> None:
+        self._times = [split.time_s for split in splits]
+        self._ratios = [split.shares.get(primary, math.nan) for split in splits]
 
     def at(self, time_s: float, pair: Pair) -> float:
         index = bisect.bisect_right(self._times, time_s) - 1

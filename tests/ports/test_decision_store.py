@@ -1,7 +1,10 @@
 """DecisionStore: what was recorded comes back, newest first."""
 
+from dataclasses import replace
+
 import pytest
 
+from controlplane.domain.decisions import Decision, Split
 from controlplane.domain.errors import NotFound
 from tests.ports.conftest import Stores
 from tests.ports.examples import decision
@@ -49,3 +52,54 @@ async def test_more_than_one_page_in_order(stores: Stores) -> None:
         assert await stores.decisions.recent(None, limit) == expected[:limit]
     ones = [d for d in expected if d.service == "service-1"]
     assert await stores.decisions.recent("service-1", 550) == ones[:550]
+
+
+def _at(time_s: float, east: float, service: str = "tickets") -> Decision:
+    return replace(decision(time_s, service), decided=(east, 1 - east))
+
+
+def _split(time_s: float, east: float) -> Split:
+    return Split(time_s=time_s, shares={"east": east, "west": 1 - east})
+
+
+async def test_the_history_has_what_changed_only(stores: Stores) -> None:
+    await stores.decisions.record([_at(1, 0.5), _at(1, 0.9, "video")])
+    for time_s, east in ((2, 0.5), (3, 0.55), (4, 0.55), (5, 0.5)):
+        await stores.decisions.record([_at(time_s, east)])
+    history = [_split(1, 0.5), _split(3, 0.55), _split(5, 0.5)]
+    assert await stores.decisions.history("tickets", 0) == history
+    assert await stores.decisions.history("video", 0) == [_split(1, 0.9)]
+    assert await stores.decisions.history("unknown", 0) == []
+
+
+async def test_the_history_begins_with_the_split_in_force(stores: Stores) -> None:
+    await stores.decisions.record([_at(1, 0.5)])
+    await stores.decisions.record([_at(3, 0.6)])
+    for time_s, first in ((0.5, 0), (1, 0), (2.9, 0), (3, 1), (99, 1)):
+        history = [_split(1, 0.5), _split(3, 0.6)][first:]
+        assert await stores.decisions.history("tickets", time_s) == history
+
+
+async def test_decisions_of_several_cycles_at_once(stores: Stores) -> None:
+    await stores.decisions.record([_at(1, 0.5), _at(2, 0.6), _at(3, 0.6), _at(4, 0.5)])
+    history = await stores.decisions.history("tickets", 0)
+    assert history == [_split(1, 0.5), _split(2, 0.6), _split(4, 0.5)]
+
+
+async def test_prune_drops_what_is_older_and_keeps_the_split_in_force(stores: Stores) -> None:
+    for time_s, east in ((1, 0.5), (2, 0.6), (3, 0.6), (4, 0.5)):
+        await stores.decisions.record([_at(time_s, east), _at(time_s, 0.3, "video")])
+    assert await stores.decisions.prune(before_s=3) == 4
+    assert [d.time_s for d in await stores.decisions.recent(None, 9)] == [4, 4, 3, 3]
+    assert await stores.decisions.history("tickets", 0) == [_split(2, 0.6), _split(4, 0.5)]
+    assert await stores.decisions.history("video", 0) == [_split(1, 0.3)]
+    assert await stores.decisions.prune(before_s=3) == 0
+    assert await stores.decisions.prune(before_s=99) == 4
+    assert await stores.decisions.newest() == {}
+    assert await stores.decisions.history("tickets", 99) == [_split(4, 0.5)]
+
+
+async def test_prune_takes_more_than_one_transaction(stores: Stores) -> None:
+    await stores.decisions.record([decision(float(n)) for n in range(2_500)])
+    assert await stores.decisions.prune(before_s=2_400) == 2_400
+    assert len(await stores.decisions.recent(None, 5_000)) == 100

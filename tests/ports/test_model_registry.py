@@ -69,3 +69,9 @@ async def test_a_damaged_upload_is_invalid_and_not_audited(stores: Stores) -> No
         assert caught.value.code == "model_invalid"
     assert await stores.models.all(None) == []
     assert await stores.audit.recent(9) == []
+
+
+async def test_an_upload_is_audited_with_service_and_digest(stores: Stores) -> None:
+    stored = await stores.models.add(upload(), 1.0, entry("add", subject=""))
+    assert [e.subject for e in await stores.audit.recent(9)] == [stored.subject]
+    assert stored.subject == f"service/tickets model/{stored.digest}"

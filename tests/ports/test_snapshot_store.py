@@ -56,3 +56,25 @@ async def test_an_unknown_revision_is_not_found(stores: Stores, revision: int) -
     await stores.snapshots.append(snapshot(), 0)
     with pytest.raises(NotFound):
         await stores.snapshots.at(revision)
+
+
+async def test_the_newest_are_kept_and_revisions_go_on(stores: Stores) -> None:
+    assert await stores.snapshots.keep(2) == 0
+    for n in range(5):
+        await stores.snapshots.append(snapshot(0.5 + n / 100), n)
+    assert await stores.snapshots.keep(5) == 0
+    assert await stores.snapshots.keep(2) == 3
+    assert await stores.snapshots.keep(2) == 0
+    with pytest.raises(NotFound):
+        await stores.snapshots.at(3)
+    assert (await stores.snapshots.at(4)).version == snapshot(0.53).version
+    assert (await stores.snapshots.append(snapshot(), 5)).revision == 6
+
+
+async def test_many_are_dropped_in_several_transactions(stores: Stores) -> None:
+    for n in range(220):
+        await stores.snapshots.append(snapshot(), n)
+    assert await stores.snapshots.keep(7) == 213
+    latest = await stores.snapshots.latest()
+    assert latest is not None
+    assert latest.revision == 220

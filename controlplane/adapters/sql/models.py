@@ -5,6 +5,7 @@ seen, a row without a file would be a broken promise.
 """
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Protocol
 
 from sqlalchemy import ColumnElement, select
@@ -38,7 +39,10 @@ class SqlModelRegistry:
         self._shelf = shelf
 
     async def add(self, data: bytes, created_s: float, audit: AuditEntry) -> StoredModel:
-        """Check and store an artifact; one that is there already keeps its first time."""
+        """Check and store an artifact; one that is there already keeps its first time.
+
+        The audit entry gets the model as its subject.
+        """
         model = await self._shelf.put(data, created_s)
         row = {
             "digest": model.digest,
@@ -49,7 +53,7 @@ class SqlModelRegistry:
 
         async def work(connection: AsyncConnection) -> StoredModel:
             await connection.execute(insert_or_keep(connection, MODELS), row)
-            await append_entry(connection, audit)
+            await append_entry(connection, replace(audit, subject=model.subject))
             [stored] = await _models(connection, MODELS.c.digest == model.digest)
             return stored
 

@@ -8,6 +8,7 @@ from sqlalchemy import Row, delete, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from controlplane.adapters.sql.database import Database
+from controlplane.adapters.sql.services import services
 from controlplane.adapters.sql.sqlite import Durability
 from controlplane.adapters.sql.tables import SAMPLES
 from controlplane.adapters.sql.upsert import insert_or_replace
@@ -46,11 +47,11 @@ class SqlSampleStore:
     async def prune(self, before_s: float) -> int:
         """Drop samples with sender's time < `before_s`, service by service; how many went."""
 
-        async def services(connection: AsyncConnection) -> list[str]:
-            return list((await connection.execute(select(SAMPLES.c.service).distinct())).scalars())
+        async def names(connection: AsyncConnection) -> list[str]:
+            return list((await connection.execute(services(SAMPLES))).scalars())
 
         pruned = 0
-        for service in await self._database.read(services):
+        for service in await self._database.read(names):
             dropped = PRUNE_ROWS
             while dropped >= PRUNE_ROWS:
                 dropped = await self._prune_some(service, before_s)

@@ -3,14 +3,18 @@
 import asyncio
 from dataclasses import replace
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import delete, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from controlplane.adapters.sql.database import Database
+from controlplane.adapters.sql.sqlite import Durability
 from controlplane.adapters.sql.tables import SNAPSHOTS
 from controlplane.domain import snapshot as snapshots
 from controlplane.domain.errors import Conflict, NotFound
 from controlplane.domain.snapshot import Snapshot
+
+# Dropped per transaction: bodies of a large fleet have a MB each.
+DROP_ROWS = 100
 
 
 class SqlSnapshotStore:
@@ -61,3 +65,21 @@ class SqlSnapshotStore:
         if body is None:
             raise NotFound("snapshot_not_found", f"there is no snapshot with revision {revision}")
         return await asyncio.to_thread(snapshots.decode, body, revision)
+
+    async def keep(self, newest: int) -> int:
+        """Drop all but the `newest` (>= 1) ones, `DROP_ROWS` per transaction; how many went."""
+        dropped, last = 0, DROP_ROWS
+        while last >= DROP_ROWS:
+            last = await self._database.write(lambda c: _drop_some(c, newest), Durability.NORMAL)
+            dropped += last
+        return dropped
+
+
+async def _drop_some(connection: AsyncConnection, newest: int) -> int:
+    revision = SNAPSHOTS.c.revision
+    bounds = select(func.min(revision), func.max(revision))
+    first, last = (await connection.execute(bounds)).one()
+    if last is None:
+        return 0
+    end = min(last - newest, first + DROP_ROWS - 1)
+    return (await connection.execute(delete(SNAPSHOTS).where(revision <= end))).rowcount

@@ -56,6 +56,17 @@ DECISIONS = Table(
     Index(None, "time_s"),
 )
 
+# What decisions changed, and nothing else: the history of a ratio is read from these few rows.
+SPLITS = Table(
+    "splits",
+    METADATA,
+    Column("service", String, nullable=False),
+    Column("time_s", Float, nullable=False),
+    Column("shares", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("service", "time_s"),
+    sqlite_with_rowid=False,
+)
+
 # The key in this order serves `since` without sorting.
 SAMPLES = Table(
     "samples",

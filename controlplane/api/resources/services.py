@@ -27,8 +27,6 @@ from controlplane.engine.dataset import dataset
 
 HOUR_S = 3600.0
 MOST_SAMPLES = 20_000
-# Ten months of five-minute cycles.
-MOST_DECISIONS = 86_400
 CSV: Answers = {200: {"content": {"text/csv": {}}, "description": "One row for each period"}}
 
 router = APIRouter(prefix="/v1", tags=["services"])
@@ -98,9 +96,10 @@ async def read_dataset(
 ) -> PlainTextResponse:
     """The training data set of a service, in the format that `signalbox models train` reads."""
     service = services.fleets.current.fleet.service(name)
-    samples = await services.samples.since(name, 0.0 if since is None else seconds(since))
-    decisions = await services.decisions.recent(name, MOST_DECISIONS)
-    text = await asyncio.to_thread(dataset, service, samples, decisions, services.period_s)
+    since_s = 0.0 if since is None else seconds(since)
+    samples = await services.samples.since(name, since_s)
+    splits = await services.decisions.history(name, since_s)
+    text = await asyncio.to_thread(dataset, service, samples, splits, services.period_s)
     return PlainTextResponse(text, media_type="text/csv")
 
 

@@ -64,6 +64,14 @@ def _measured() -> None:
     op.create_index("ix_decisions_service_time_s", "decisions", ["service", "time_s"])
     op.create_index("ix_decisions_time_s", "decisions", ["time_s"])
     op.create_table(
+        "splits",
+        sa.Column("service", sa.String, nullable=False),
+        sa.Column("time_s", sa.Float, nullable=False),
+        sa.Column("shares", sa.LargeBinary, nullable=False),
+        sa.PrimaryKeyConstraint("service", "time_s", name="pk_splits"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
         "samples",
         sa.Column("service", sa.String, nullable=False),
         sa.Column("time_s", sa.Float, nullable=False),
