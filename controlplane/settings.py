@@ -50,9 +50,7 @@ class Settings(BaseSettings):
         default="127.0.0.1", description="Address of the API; loopback unless told otherwise."
     )
     http_port: Port = Field(default=8080, description="Port of the API; 0 takes a free one.")
-    ads_host: str = Field(
-        default="127.0.0.1", description="Address of the ADS server for Envoy."
-    )
+    ads_host: str = Field(default="127.0.0.1", description="Address of the ADS server for Envoy.")
     ads_port: Port = Field(default=18_000, description="Port of the ADS server; 0: a free one.")
     envoy_binary: str = Field(
         default="",
