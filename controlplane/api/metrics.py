@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from controlplane.api.dependencies import ApiServices
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.engine.delivery import DeliveryState
+from controlplane.engine.faults import Step
 from controlplane.ports import PlaneNode
 
 MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -102,6 +103,7 @@ class _Engine(Collector):
         yield from self._snapshot()
         yield self._samples()
         yield self._decisions()
+        yield self._faults()
         yield from self._gateways()
         yield self._deliveries()
         yield from self._stages()
@@ -133,6 +135,16 @@ class _Engine(Collector):
         )
         for outcome in Outcome:
             family.add_metric((outcome.value,), self._services.loop.outcomes[outcome])
+        return family
+
+    def _faults(self) -> Metric:
+        family = CounterMetricFamily(
+            "signalbox_service_faults",
+            "Services that a cycle could not decide or build.",
+            labels=("step",),
+        )
+        for step in Step:
+            family.add_metric((step.value,), self._services.loop.faults.counts[step])
         return family
 
     def _gateways(self) -> Iterator[Metric]:

@@ -1,23 +1,20 @@
-"""One cycle, without waiting or storing: facts in, decisions and the wanted snapshot out.
+"""One cycle, without waiting or storing: facts in, decisions out.
 
-Pure functions over frozen values, called by `loop` (in a thread when there are many services)
-and by a replay. What is decided here depends on its arguments alone.
+Pure functions over frozen values, called by `loop` in a thread, and by a replay. What is decided
+here depends on its arguments alone.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from controlplane.domain import snapshot as snapshots
 from controlplane.domain.decisions import Decision, Trigger
 from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
-from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import Center, LearnedModel, Shares, Situation
 from controlplane.domain.telemetry import ServiceWindow
 from controlplane.domain.topology import Fleet, Service
-from controlplane.domain.units import BASIS_POINTS
 from controlplane.engine.cadence import Cadence
 
 
@@ -101,38 +98,6 @@ def applied_shares(service: Service, in_force: Mapping[str, float]) -> Shares:
         if (total := sum(shares)) > 0:
             return tuple(share / total for share in shares)
     return tuple(0.0 for _ in service.clusters)
-
-
-def published_shares(snapshot: Snapshot | None) -> dict[str, dict[str, float]]:
-    """Service -> data centre -> share, as published; {} before the first snapshot."""
-    if snapshot is None:
-        return {}
-    return {
-        weight_set.service: {
-            center: weight / BASIS_POINTS for center, weight in weight_set.weights.items()
-        }
-        for weight_set in snapshot.content.weights.weights
-    }
-
-
-def wanted_snapshot(facts: Facts, made: Iterable[Decision]) -> Snapshot:
-    """The whole desired state: the fleet, with new decisions over the shares in force."""
-    decided = {
-        decision.service: dict(zip(decision.centers, decision.decided, strict=True))
-        for decision in made
-    }
-    in_force = {**facts.shares, **decided}
-    shares = {
-        service.name: dict(
-            zip(
-                (cluster.datacenter for cluster in service.clusters),
-                applied_shares(service, in_force.get(service.name, {})),
-                strict=True,
-            )
-        )
-        for service in facts.fleet.services
-    }
-    return snapshots.build(facts.fleet, shares)
 
 
 def stamped(decisions: Iterable[Decision], revision: int) -> tuple[Decision, ...]:

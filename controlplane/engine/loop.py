@@ -19,7 +19,9 @@ from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.snapshot import Snapshot
 from controlplane.engine.cadence import Cadence
-from controlplane.engine.cycle import Facts, decide, published_shares, stamped, wanted_snapshot
+from controlplane.engine.cycle import Facts, decide, stamped
+from controlplane.engine.desired import Desired, desired, published_shares
+from controlplane.engine.faults import Fault, Faults, Step
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.intake import Intake
 from controlplane.engine.models import Models
@@ -49,7 +51,8 @@ class LoopParts:
 class ReconcileLoop:
     """Owns the decisions in force and the order in which snapshots are made.
 
-    `outcomes` counts decisions since the start, for /metrics.
+    `outcomes` counts decisions since the start, for /metrics; `faults` knows the services that
+    could not be decided or built.
     """
 
     def __init__(
@@ -65,7 +68,9 @@ class ReconcileLoop:
         self._now = instruments.now
         self._stages = instruments.stages
         self._decisions: dict[str, Decision] = {}
+        self._store_away = False
         self.outcomes: Counter[Outcome] = Counter()
+        self.faults = Faults()
 
     @property
     def decisions(self) -> Mapping[str, Decision]:
@@ -90,22 +95,45 @@ class ReconcileLoop:
         if self._parts.fleets.current.generation == 0:
             return
         facts = self._facts()
+        triggers = _triggers(facts, pokes)
         with self._stages.measure(Stage.DECIDE):
-            made = await asyncio.to_thread(_decide_all, facts, _triggers(facts, pokes))
+            result = await asyncio.to_thread(
+                _cycle, facts, triggers, self._parts.publication.current
+            )
+        self.faults.report(Step.DECIDE, result.faults, facts.windows.keys() - triggers.keys())
+        self.faults.report(Step.BUILD, result.desired.faults)
         try:
-            revision = await self._publish(wanted_snapshot(facts, made))
+            revision = await self._publish(result.desired.snapshot)
         except Retryable as error:
-            log.warning("snapshot.store_away", reason=error.message)
+            self._hold(error)
             self._parts.pokes.again(pokes, STORE_RETRY_S)
-            return
         except Conflict as error:
             log.warning("snapshot.second_writer", reason=error.message)
-            await self.restore()
+            await self._reload()
             self._parts.pokes.again(pokes, STORE_RETRY_S)
-            return
-        decisions = stamped(made, revision)
+        else:
+            self._store_away = False
+            await self._settle(stamped(result.made, revision))
+
+    def _hold(self, error: Retryable) -> None:
+        """The store is away: said once; the stage counts each attempt."""
+        if not self._store_away:
+            log.warning("snapshot.store_away", reason=error.message)
+        self._store_away = True
+
+    async def _reload(self) -> None:
+        """Take over what another writer stored; away again, the next tick finds the same."""
+        try:
+            await self.restore()
+        except Retryable as error:
+            self._hold(error)
+
+    async def _settle(self, decisions: tuple[Decision, ...]) -> None:
+        """The decisions are in force: remember, count, tell and record them."""
         self._decisions.update({decision.service: decision for decision in decisions})
         self.outcomes.update(decision.outcome for decision in decisions)
+        # A thousand lines take longer than the loop may be held up.
+        await asyncio.to_thread(_tell, decisions)
         await self._record(decisions)
 
     def _facts(self) -> Facts:
@@ -138,14 +166,6 @@ class ReconcileLoop:
 
     async def _record(self, decisions: tuple[Decision, ...]) -> None:
         """Keep the record; the split is already out, so a store that is away costs the record."""
-        for decision in decisions:
-            log.info(
-                "decision.made",
-                service=decision.service,
-                outcome=decision.outcome,
-                shares=decision.decided,
-                reasons=[note.code for note in decision.notes],
-            )
         if not decisions:
             return
         try:
@@ -171,9 +191,37 @@ def _triggers(facts: Facts, pokes: list[Poke]) -> dict[str, Trigger]:
     return triggers
 
 
-def _decide_all(facts: Facts, triggers: Mapping[str, Trigger]) -> list[Decision]:
-    return [
-        decide(facts, service, triggers[service.name])
-        for service in facts.fleet.services
-        if service.name in triggers
-    ]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cycle:
+    made: list[Decision]
+    faults: list[Fault]
+    desired: Desired
+
+
+def _cycle(facts: Facts, triggers: Mapping[str, Trigger], published: Snapshot | None) -> _Cycle:
+    """Everything of a tick that only computes; law 8: a service that fails holds its shares."""
+    made: list[Decision] = []
+    faults: list[Fault] = []
+    for service in facts.fleet.services:
+        if service.name not in triggers:
+            continue
+        try:
+            made.append(decide(facts, service, triggers[service.name]))
+        except Exception as error:  # noqa: BLE001 -- any strategy; Faults logs the traceback
+            faults.append(Fault(service=service.name, step=Step.DECIDE, error=error))
+    wanted = desired(facts, made, published)
+    # What is not in the snapshot is not in force.
+    absent = {fault.service for fault in wanted.faults}
+    made = [decision for decision in made if decision.service not in absent]
+    return _Cycle(made=made, faults=faults, desired=wanted)
+
+
+def _tell(decisions: tuple[Decision, ...]) -> None:
+    for decision in decisions:
+        log.info(
+            "decision.made",
+            service=decision.service,
+            outcome=decision.outcome,
+            shares=decision.decided,
+            reasons=[note.code for note in decision.notes],
+        )
