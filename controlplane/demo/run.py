@@ -14,7 +14,7 @@ from pathlib import Path
 
 from controlplane.demo import acts
 from controlplane.demo.options import DemoOptions
-from controlplane.demo.processes import Processes
+from controlplane.demo.processes import Interrupted, Processes
 from controlplane.demo.report import Report, show
 from controlplane.demo.screen import Board, Screen
 from controlplane.demo.stage import stage
@@ -22,19 +22,19 @@ from controlplane.domain.errors import Invalid
 
 
 def run(options: DemoOptions) -> None:
-    """Play the demo; returns when it is over or interrupted, with nothing left running.
+    """Play the demo; returns when it is over, with nothing left running.
 
     Raises:
+        KeyboardInterrupt: it was interrupted before its report.
         Invalid: the folder for logs and data is not empty.
         ChildFailed: a part ended or did not become ready; the message shows the end of its log.
         ControlFailed: the control plane refused something; the message is its own.
     """
-    with (
-        _directory(options) as directory,
-        Processes(directory) as processes,
-        contextlib.suppress(asyncio.CancelledError),
-    ):
-        asyncio.run(_play(options, processes, directory))
+    try:
+        with _directory(options) as directory, Processes(directory) as processes:
+            asyncio.run(_play(options, processes, directory))
+    except (asyncio.CancelledError, Interrupted) as interruption:
+        raise KeyboardInterrupt from interruption
 
 
 @contextlib.contextmanager
@@ -54,10 +54,10 @@ def _directory(options: DemoOptions) -> Iterator[Path]:
 
 
 async def _play(options: DemoOptions, processes: Processes, directory: Path) -> None:
-    _cancel_on_signals()
     begun_s = time.time()
     with Screen(Board()) as screen:
         async with stage(options, processes, directory, screen) as ready:
+            _cancel_on_signals()
             commissioned, rate_rps = await acts.commission(ready)
             seconds_to_live = time.time() - begun_s
             live = await acts.compare_live(ready, rate_rps)
@@ -77,11 +77,16 @@ async def _play(options: DemoOptions, processes: Processes, directory: Path) -> 
                 text = json.dumps(report.flat(), indent=2) + "\n"
                 await asyncio.to_thread(options.report.write_text, text)
             if not options.leave:
-                await acts.stay(ready)
+                # Here an interruption is the ordinary end.
+                with contextlib.suppress(asyncio.CancelledError):
+                    await acts.stay(ready)
 
 
 def _cancel_on_signals() -> None:
-    """Ctrl-C and its like end the play as a cancellation, so that every act can tidy up."""
+    """Ctrl-C and its like end the acts as a cancellation, so that every act can tidy up.
+
+    Until then `Processes` turns them into `Interrupted`, which also ends a start that waits.
+    """
     play = asyncio.current_task()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -1,6 +1,11 @@
 """The demo's own judgements: figures, pacing, fleet. The play itself runs in tests/acceptance."""
 
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,10 +16,12 @@ from controlplane.demo.figures import compare
 from controlplane.demo.fleet import PRIMARY, SECONDARY, demo_fleet, lane_names, lane_service
 from controlplane.demo.launch import new_layout
 from controlplane.demo.measuring import Measurements
-from controlplane.demo.options import LEARNED_LANE
+from controlplane.demo.options import LEARNED_LANE, DemoOptions
 from controlplane.demo.pacing import LARGEST_TRIM, Pace
 from controlplane.demo.report import Report
+from controlplane.demo.run import run
 from controlplane.demo.traffic import LaneFigures, Outage
+from controlplane.domain.errors import Invalid
 from controlplane.domain.topology import StrategyName, normalized
 
 PACE = Pace(background=0.2, target=0.8)
@@ -92,3 +99,24 @@ def test_the_report_is_flat_and_named_as_documented() -> None:
     assert flat["response_time_change_pct"] == -15.0
     assert flat["failover_seconds"] == 0.0
     assert replace(report, minutes=1.0).flat()["minutes"] == 1.0
+
+
+@pytest.mark.parametrize("after_s", [1.0, 4.0])
+def test_an_interruption_ends_everything(tmp_path: Path, after_s: float) -> None:
+    directory = tmp_path / "work"
+    demo = subprocess.Popen(
+        [sys.executable, "-m", "controlplane", "demo", "--directory", str(directory)],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    time.sleep(after_s)
+    demo.send_signal(signal.SIGINT)
+    assert demo.wait(10) == 130
+    left = subprocess.run(["pgrep", "-f", str(directory)], check=False, capture_output=True)
+    assert left.stdout == b""
+
+
+def test_a_folder_with_content_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "something").touch()
+    with pytest.raises(Invalid, match="not empty"):
+        run(DemoOptions(directory=tmp_path))
