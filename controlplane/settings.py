@@ -64,6 +64,9 @@ class Settings(BaseSettings):
     sample_retention_days: Annotated[int, Ge(1), Le(3650)] = Field(
         default=60, description="Raw samples older than this are deleted daily."
     )
+    decision_retention_days: Annotated[int, Ge(1), Le(3650)] = Field(
+        default=400, description="Decisions older than this are deleted daily."
+    )
     log_format: Annotated[str, Field(pattern="^(console|json)$")] = Field(
         default="console", description="`console` for people, `json` for machines."
     )

@@ -41,13 +41,13 @@ from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.publication import Publication
+from controlplane.engine.retention import DAY_S, Retention, RetentionStores, RetentionTimes
 from controlplane.engine.stages import Instruments
 from controlplane.engine.supervision import Supervisor
 from controlplane.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-DAY_S = 86_400.0
 RETENTION_HOUR_UTC = 3
 # Long polls and streams are cut at the end, so a stop is not held up by them.
 SHUTDOWN_S = 1
@@ -64,6 +64,7 @@ class House:
     services: ApiServices
     plane: EnvoyPlane
     pokes: Pokes
+    retention: Retention
     supervisor: Supervisor
 
 
@@ -157,7 +158,21 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         services=services,
         plane=plane,
         pokes=pokes,
+        retention=_retention(settings, stores, instruments),
         supervisor=Supervisor(),
+    )
+
+
+def _retention(settings: Settings, stores: SqlStores, instruments: Instruments) -> Retention:
+    return Retention(
+        RetentionStores(
+            samples=stores.samples, decisions=stores.decisions, snapshots=stores.snapshots
+        ),
+        RetentionTimes(
+            samples_s=settings.sample_retention_days * DAY_S,
+            decisions_s=settings.decision_retention_days * DAY_S,
+        ),
+        instruments,
     )
 
 
@@ -203,6 +218,7 @@ async def _serve_until_stopped(house: House, listener: socket.socket) -> None:
         background = [
             tasks.create_task(keep("loop", house.services.loop.run)),
             tasks.create_task(keep("intake", house.services.intake.run)),
+            tasks.create_task(keep("retention", house.retention.run)),
             *(
                 tasks.create_task(keep("courier", courier.run))
                 for courier in house.services.couriers
@@ -211,6 +227,8 @@ async def _serve_until_stopped(house: House, listener: socket.socket) -> None:
         calendar.start()
         # What was declared before this start is put in force without waiting for the timer.
         house.pokes.poke(Trigger.OPERATOR)
+        # A process that never runs at that hour must forget, too.
+        house.retention.poke()
         try:
             await server.serve(sockets=[listener])
         finally:
@@ -224,6 +242,7 @@ def _calendar(house: House) -> Calendar:
     calendar = Calendar()
     cycle_s = settings.cadence.cycle_s * settings.time_scale
     calendar.every(cycle_s, lambda: house.pokes.poke(Trigger.TIMER), "cycle")
+    calendar.daily(RETENTION_HOUR_UTC, house.retention.poke, "retention")
     return calendar
 
 

@@ -20,6 +20,7 @@ class Stage(StrEnum):
     APPEND = "append"
     RECORD = "record"
     DELIVER = "deliver"
+    PRUNE = "prune"
 
 
 class StageOutcome(StrEnum):

@@ -1,0 +1,80 @@
+"""Retention: drops what is older than its time, once a day.
+
+The calendar pokes, the supervisor keeps `run`; both come from wiring. Dropping goes in small
+transactions, so a snapshot that wants to be stored never waits long. What a store that is away
+could not drop is dropped at the next poke.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+import structlog
+
+from controlplane.domain.errors import Retryable
+from controlplane.engine.stages import Instruments, Stage
+from controlplane.ports import Expiring, SnapshotStore
+
+log = structlog.get_logger(__name__)
+
+DAY_S = 86_400.0
+# By count, not by time: the ways back must stay when nothing changes for months.
+SNAPSHOTS_KEPT = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionTimes:
+    """How long raw samples and decisions stay, in seconds (> 0)."""
+
+    samples_s: float
+    decisions_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionStores:
+    """What grows."""
+
+    samples: Expiring
+    decisions: Expiring
+    snapshots: SnapshotStore
+
+
+class Retention:
+    """Drops old rows whenever poked."""
+
+    def __init__(
+        self, stores: RetentionStores, times: RetentionTimes, instruments: Instruments
+    ) -> None:
+        self._stores = stores
+        self._times = times
+        self._now = instruments.now
+        self._stages = instruments.stages
+        self._due = asyncio.Event()
+
+    def poke(self) -> None:
+        """Ask for a sweep soon; never blocks, many are one."""
+        self._due.set()
+
+    async def run(self) -> None:
+        """Sweep whenever poked, until cancelled."""
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            await self.sweep()
+
+    async def sweep(self) -> None:
+        """Drop what is due now, store by store; one that is away keeps none of the others."""
+        now_s = self._now()
+        stores, times = self._stores, self._times
+        await self._drop("samples", stores.samples.prune(now_s - times.samples_s))
+        await self._drop("decisions", stores.decisions.prune(now_s - times.decisions_s))
+        await self._drop("snapshots", stores.snapshots.keep(SNAPSHOTS_KEPT))
+
+    async def _drop(self, kind: str, dropping: Awaitable[int]) -> None:
+        try:
+            with self._stages.measure(Stage.PRUNE):
+                dropped = await dropping
+        except Retryable as error:
+            log.warning("retention.store_away", kind=kind, reason=error.message)
+        else:
+            log.info("retention.dropped", kind=kind, count=dropped)

@@ -1,0 +1,62 @@
+import asyncio
+
+import pytest
+
+from controlplane.engine import retention
+from controlplane.engine.retention import DAY_S, Retention, RetentionStores, RetentionTimes
+from controlplane.engine.stages import Instruments, Stage, StageOutcome
+from tests.fakes import MemoryStores
+from tests.ports.examples import decision, sample, snapshot
+
+NOW_S = 100 * DAY_S
+OLD_S, RECENT_S = 60 * DAY_S, 99 * DAY_S
+
+
+async def _filled() -> MemoryStores:
+    stores = MemoryStores()
+    await stores.samples.append([sample(OLD_S), sample(RECENT_S)])
+    await stores.decisions.record([decision(OLD_S - 1), decision(OLD_S), decision(RECENT_S)])
+    for revision in range(4):
+        await stores.snapshots.append(snapshot(), revision)
+    return stores
+
+
+def _retention(stores: MemoryStores, instruments: Instruments | None = None) -> Retention:
+    return Retention(
+        RetentionStores(
+            samples=stores.samples, decisions=stores.decisions, snapshots=stores.snapshots
+        ),
+        RetentionTimes(samples_s=30 * DAY_S, decisions_s=40 * DAY_S),
+        instruments or Instruments(now=lambda: NOW_S),
+    )
+
+
+async def test_each_kind_goes_after_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "SNAPSHOTS_KEPT", 3)
+    stores = await _filled()
+    await _retention(stores).sweep()
+    assert [s.time_s for s in await stores.samples.since("tickets", 0)] == [RECENT_S]
+    assert [d.time_s for d in await stores.decisions.recent(None, 9)] == [RECENT_S, OLD_S]
+    assert [s.revision for s in stores.snapshots.snapshots] == [2, 3, 4]
+
+
+async def test_a_store_that_is_away_is_counted_and_tried_at_the_next_poke() -> None:
+    stores = await _filled()
+    instruments = Instruments(now=lambda: NOW_S)
+    sweeping = _retention(stores, instruments)
+    stores.outage.away = True
+    task = asyncio.create_task(sweeping.run())
+    sweeping.poke()
+    await asyncio.sleep(0.01)
+    totals = instruments.stages.totals
+    assert totals[Stage.PRUNE, StageOutcome.ERROR].count == 3
+    assert len(stores.samples.samples) == 2
+    stores.outage.away = False
+    await asyncio.sleep(0.01)
+    assert len(stores.samples.samples) == 2
+    sweeping.poke()
+    sweeping.poke()
+    await asyncio.sleep(0.01)
+    assert len(stores.samples.samples) == 1
+    assert totals[Stage.PRUNE, StageOutcome.OK].count == 3
+    task.cancel()
