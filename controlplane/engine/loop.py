@@ -79,8 +79,10 @@ class ReconcileLoop:
 
     async def restore(self) -> None:
         """Take up where the last process ended: decisions, then its snapshot, unchanged."""
-        self._decisions = dict(await self._parts.decisions.newest())
+        newest = await self._parts.decisions.newest()
         snapshot = await self._parts.snapshots.latest()
+        # Only both: decisions of another writer over our own older snapshot would hold it there.
+        self._decisions = dict(newest)
         if snapshot is not None:
             self._parts.publication.publish(snapshot)
             log.info("snapshot.restored", revision=snapshot.revision, version=snapshot.version)
