@@ -11,7 +11,7 @@ BENCHMARKS = $(basename $(notdir $(shell grep -ls '__name__ == "__main__"' bench
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
 
-install:
+install: ## Install what is missing into .venv, nothing else
 	@.ci/install
 
 run: install ## Start the demo on one machine: control plane, Envoy, two data centres (ARGS="--minutes 5")
