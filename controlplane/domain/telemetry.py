@@ -139,14 +139,22 @@ class ServiceWindow:
 def extended(window: ServiceWindow, samples: Iterable[Sample], keep_s: float) -> ServiceWindow:
     """The window with more samples: by time, a repeated time replaced, older than `keep_s` dropped.
 
-    `keep_s` counts back from the newest sample of the same data centre by the sender's clock, so
-    one data centre's silence never drops another's history.
+    A time ahead of its receipt counts as the receipt, so that one sender whose clock ran ahead
+    does not hide what arrives after its clock is set right. `keep_s` counts back from the newest
+    sample of the same data centre by that time, so one data centre's silence never drops
+    another's history.
     """
     merged = {name: {s.time_s: s for s in history} for name, history in window.samples.items()}
     for sample in samples:
         merged.setdefault(sample.datacenter, {})[sample.time_s] = sample
     kept = {}
     for name, by_time in sorted(merged.items()):
-        newest = max(by_time)
-        kept[name] = tuple(by_time[t] for t in sorted(by_time) if t >= newest - keep_s)
+        ordered = sorted(by_time.values(), key=_order)
+        oldest_s = _order(ordered[-1])[0] - keep_s
+        kept[name] = tuple(sample for sample in ordered if _order(sample)[0] >= oldest_s)
     return replace(window, samples=kept)
+
+
+def _order(sample: Sample) -> tuple[float, float]:
+    """When a sample was true, at the latest when it was received."""
+    return min(sample.time_s, sample.received_s), sample.time_s

@@ -98,6 +98,16 @@ def test_the_same_time_replaces_and_old_ones_go() -> None:
     assert times == [(60, 0.5), (120, 0.9), (300, 0.5)]
 
 
+def test_a_clock_that_ran_ahead_hides_nothing_that_comes_later() -> None:
+    window = extended(EMPTY, [sample(time_s=1290, received_s=1000.0)], keep_s=3600)
+    window = extended(window, [sample(time_s=1060, received_s=1060.0, cpu_avg=0.9)], keep_s=3600)
+    newest = window.latest("beijing-1")
+    assert newest is not None
+    assert newest.cpu_avg == 0.9
+    assert window.age_s("beijing-1", 1061.0) == 1.0
+    assert len(window.samples["beijing-1"]) == 2
+
+
 def test_the_silence_of_one_center_keeps_its_history() -> None:
     window = extended(EMPTY, [sample(time_s=0), sample("beijing-2", time_s=0)], keep_s=60)
     window = extended(window, [sample("beijing-2", time_s=10_000)], keep_s=60)
