@@ -12,7 +12,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Gt, Le
 from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from controlplane.domain.errors import Invalid
 from controlplane.domain.guardrails.limits import EnvelopeLimits
@@ -99,3 +99,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
             for fault in error.errors()
         )
         raise Invalid("setting_invalid", f"settings cannot be used: {faults}") from error
+    except SettingsError as error:
+        # Its words name the field; the value stands in the cause.
+        raise Invalid(
+            "setting_invalid", f"settings cannot be used: {error}; it must be JSON"
+        ) from error

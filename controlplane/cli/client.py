@@ -6,6 +6,7 @@ and never print the token.
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,7 +116,8 @@ class Client:
         )
         answer = self._send(request, stream=True)
         try:
-            yield from answer.iter_bytes()
+            with self._reached():
+                yield from answer.iter_bytes()
         finally:
             answer.close()
 
@@ -129,7 +131,8 @@ class Client:
         )
         answer = self._send(request, stream=True)
         try:
-            yield from _parse_events(answer.iter_lines())
+            with self._reached():
+                yield from _parse_events(answer.iter_lines())
         finally:
             answer.close()
 
@@ -159,19 +162,25 @@ class Client:
         return self._send(request, stream=False)
 
     def _send(self, request: httpx.Request, *, stream: bool) -> httpx.Response:
-        try:
+        with self._reached():
             answer = self._http.send(request, stream=stream)
             if not answer.is_success:
                 answer.read()
+        if not answer.is_success:
+            raise problem(answer)
+        return answer
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Turn a connection that fails, also in the middle of a stream, into our error."""
+        try:
+            yield
         except httpx.TransportError as error:
             raise Retryable(
                 "server_unreachable",
                 f"no answer from {self._url} ({str(error) or type(error).__name__}); start it with "
                 "`signalbox serve`, or name another with --url or SIGNALBOX_URL",
             ) from error
-        if not answer.is_success:
-            raise problem(answer)
-        return answer
 
     def _json(self, answer: httpx.Response) -> Any:
         try:

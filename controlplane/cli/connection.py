@@ -8,6 +8,7 @@ every process list.
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -33,10 +34,11 @@ def target(url: str, token_file: Path | None) -> Target:
     else:
         try:
             token = token_file.read_text(encoding="utf-8")
-        except OSError as error:
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise Invalid(
                 "token_file_unreadable",
-                f"cannot read the token file {token_file}: {error.strerror}; "
+                f"cannot read the token file {token_file}: {reason}; "
                 "give --token-file a readable file or set SIGNALBOX_TOKEN",
             ) from error
     return Target(url=url.rstrip("/"), token=token.strip() or None)
@@ -48,6 +50,24 @@ def connect(context: typer.Context) -> "Client":
 
     chosen = context.find_object(Target)
     assert chosen is not None, "the callback of `signalbox` sets the target"
+    _check(chosen)
     client = Client(chosen)
     context.call_on_close(client.close)
     return client
+
+
+def _check(chosen: Target) -> None:
+    """Raise Invalid when no request can be made of it; waiting would not help."""
+    try:
+        parts = urlsplit(chosen.url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+        usable = usable and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise Invalid("option_invalid", f"--url is {chosen.url!r}; give http://host:port")
+    token = chosen.token or ""
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise Invalid(
+            "option_invalid", "the token has characters that no token has; copy it again, whole"
+        )

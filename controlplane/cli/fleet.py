@@ -10,7 +10,7 @@ import typer
 from controlplane.cli import output
 from controlplane.cli.connection import JsonOption, ReasonOption, connect
 from controlplane.cli.failures import in_file
-from controlplane.domain.errors import NotFound
+from controlplane.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from controlplane.cli.client import Body
@@ -33,12 +33,14 @@ def register(app: typer.Typer) -> None:
 
 def read_text(path: Path) -> str:
     """The text of a file or of standard input; NotFound or Invalid with the file's name."""
-    if path == STDIN:
-        return sys.stdin.read()
     try:
-        return path.read_text(encoding="utf-8")
+        return sys.stdin.read() if path == STDIN else path.read_text(encoding="utf-8")
     except OSError as error:
         raise NotFound("file_unreadable", f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise Invalid(
+            "file_not_text", f"byte {error.start} of {path} is not UTF-8; save it as UTF-8"
+        ) from error
 
 
 def apply(

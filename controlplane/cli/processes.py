@@ -13,6 +13,8 @@ from typing import Annotated
 
 import typer
 
+from controlplane.domain.errors import Invalid
+
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
@@ -67,6 +69,9 @@ def demo(
     from controlplane.demo.processes import ChildFailed
     from controlplane.demo.run import run
 
+    if report is not None and not report.parent.is_dir():
+        # Known now, not after minutes of a run whose figures would be lost.
+        raise Invalid("option_invalid", f"--json: there is no folder {report.parent}; make it")
     options = DemoOptions(minutes=minutes, leave=leave, report=report, directory=directory)
     try:
         run(options)

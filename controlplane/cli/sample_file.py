@@ -7,12 +7,14 @@ the server's to say, so that one rule holds for every sender.
 import csv
 import io
 import json
+import math
 from collections.abc import Iterator
 
 from controlplane.domain.errors import Invalid
 
 Row = dict[str, object]
 
+TOO_DEEP = "is nested too deeply for samples"
 # Columns of a CSV file that stay text; every other cell is a number, an empty one is missing.
 TEXT_COLUMNS = frozenset({"service", "datacenter", "time"})
 
@@ -63,8 +65,12 @@ def _from_lines(text: str) -> tuple[list[Row], list[Row]]:
         except json.JSONDecodeError as error:
             findings.append(_finding(number, error.colno, f"is not JSON: {error.msg}"))
             continue
+        except RecursionError:
+            findings.append(_finding(number, 1, TOO_DEEP))
+            continue
         if isinstance(row, dict):
             rows.append(row)
+            findings.extend(_not_finite(row, number))
         else:
             findings.append(_finding(number, 1, "must be one JSON object: one sample a line"))
     return rows, findings
@@ -75,8 +81,14 @@ def _from_array(text: str) -> tuple[list[Row], list[Row]]:
         rows = json.loads(text)
     except json.JSONDecodeError as error:
         return [], [_finding(error.lineno, error.colno, f"is not JSON: {error.msg}")]
+    except RecursionError:
+        return [], [_finding(1, 1, TOO_DEEP)]
     if all(isinstance(row, dict) for row in rows):
-        return rows, []
+        return rows, [
+            _finding(1, 1, f"sample {index}: {finding['message']}")
+            for index, row in enumerate(rows)
+            for finding in _not_finite(row, 1)
+        ]
     return [], [_finding(1, 1, "the array must hold JSON objects only, one for each sample")]
 
 
@@ -114,7 +126,16 @@ def _csv_row(cells: dict[str, str], line: int) -> tuple[Row, list[Row]]:
             findings.append(
                 _finding(line, 1, f"{name} is {cell!r}; give a number, or nothing when missing")
             )
-    return row, findings
+    return row, findings + _not_finite(row, line)
+
+
+def _not_finite(row: Row, line: int) -> list[Row]:
+    """Findings about numbers that JSON cannot carry: one would make the whole call unreadable."""
+    return [
+        _finding(line, 1, f"{name} is {value}; give a finite number, or nothing when missing")
+        for name, value in row.items()
+        if isinstance(value, float) and not math.isfinite(value)
+    ]
 
 
 def _finding(line: int, column: int, message: str) -> Row:

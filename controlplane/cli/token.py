@@ -12,6 +12,8 @@ from controlplane.domain.access import AccessRole
 
 TOKENS = "/v1/tokens"
 DAY_S = 86_400.0
+# The server refuses more than ten years.
+MOST_DAYS = 3_650.0
 
 app = typer.Typer(help="Tokens: who may do what.", no_args_is_help=True)
 
@@ -22,7 +24,8 @@ def create(
     name: Annotated[str, typer.Argument(help="What or who will use it.")],
     role: Annotated[AccessRole, typer.Option(help="What it may do.")],
     days: Annotated[
-        float | None, typer.Option(min=0.0, help="Days until it expires; never when left out.")
+        float | None,
+        typer.Option(min=0.0, max=MOST_DAYS, help="Days until it expires; never when left out."),
     ] = None,
     node: Annotated[
         str | None, typer.Option(help="For ADS: the only node id that it speaks for.")

@@ -1,6 +1,6 @@
 """The HTTP client: problems become errors, events are read, nothing shows the token."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
@@ -99,3 +99,21 @@ def test_a_stream_that_is_refused_is_an_error() -> None:
 
 def test_the_token_is_not_part_of_a_target_that_is_shown() -> None:
     assert SECRET not in repr(Target(url="http://signalbox.test", token=SECRET))
+
+
+class Broken(httpx.SyncByteStream):
+    """A stream whose server goes away in the middle."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield b"event: snapshot\ndata: {}\n\n"
+        raise httpx.RemoteProtocolError("peer closed connection")
+
+
+def test_a_server_that_goes_away_in_a_stream_can_be_tried_again() -> None:
+    caller = client(lambda _: httpx.Response(200, stream=Broken()))
+    events = caller.events("/v1/watch")
+    assert next(events).name == "snapshot"
+    with pytest.raises(errors.Retryable, match="peer closed"):
+        next(events)
+    with pytest.raises(errors.Retryable, match="peer closed"):
+        list(caller.download("/v1/x", "text/csv"))

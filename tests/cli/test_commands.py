@@ -183,3 +183,49 @@ def test_the_builders_fit_the_example(run: Run) -> None:
     assert len(json.loads(run("export", "--json").out)["datacenters"]) == len(
         builders.fleet().datacenters
     )
+
+
+@pytest.mark.parametrize("command", [("apply", "-f"), ("samples", "send", "-f")])
+def test_a_file_that_is_no_text_is_named(
+    run: Run, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    odd = tmp_path / "odd.yaml"
+    odd.write_bytes(b"caf\xe9")
+    done = run(*command, str(odd))
+    assert (done.code, done.out) == (2, "")
+    assert "odd.yaml is not UTF-8" in done.err
+
+
+@pytest.mark.parametrize("url", ["", "nowhere", "ftp://x", "http://", "http://[::1", "http://h:x"])
+def test_an_address_that_is_none_is_the_callers_to_correct(offline: Run, url: str) -> None:
+    done = offline("--url", url, "status")
+    assert (done.code, done.out) == (2, "")
+    assert "[option_invalid]" in done.err
+
+
+@pytest.mark.parametrize("token", ["two\nlines", "t\u00f6k", "a b"])
+def test_a_token_that_no_header_carries_is_not_shown(
+    offline: Run, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    monkeypatch.setenv("SIGNALBOX_TOKEN", token)
+    done = offline("status")
+    assert done.code == 2
+    assert token not in done.err
+
+
+def test_a_token_file_that_is_no_text(offline: Run, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_bytes(b"\xff")
+    done = offline("--token-file", str(file), "status")
+    assert done.code == 2
+    assert "not UTF-8" in done.err
+
+
+def test_a_token_cannot_last_longer_than_time(offline: Run) -> None:
+    assert offline("token", "create", "x", "--role", "viewer", "--days", "1e300").code == 2
+
+
+def test_a_report_without_a_folder_is_refused_before_the_demo(offline: Run, tmp_path: Path) -> None:
+    done = offline("demo", "--json", str(tmp_path / "none" / "x.json"))
+    assert done.code == 2
+    assert "there is no folder" in done.err

@@ -49,3 +49,22 @@ def test_batches_keep_order_and_size(numbers: list[int], size: int) -> None:
     parts = list(batches(rows, size))
     assert [row for _, part in parts for row in part] == rows
     assert all(1 <= len(part) <= size and rows[start] == part[0] for start, part in parts)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": NaN}',
+        '{"a": 1e400}',
+        '[{"a": -Infinity}]',
+        "service,a\nx,nan",
+        "service,a\nx,1e400",
+        "[" * 100_000,
+        '{"a":' * 100_000,
+    ],
+)
+def test_what_json_cannot_carry_is_a_finding(text: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        read_samples(text, "x")
+    assert caught.value.code == "samples_unreadable"
+    assert len(caught.value.details["errors"]) == 1

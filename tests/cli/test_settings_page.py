@@ -7,9 +7,10 @@ import pytest
 from annotated_types import Ge, Gt, Le
 from pydantic.fields import FieldInfo
 
+from controlplane.domain.errors import Invalid
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.engine.cadence import Cadence
-from controlplane.settings import CLIENT_VARIABLES, PREFIX, Settings
+from controlplane.settings import CLIENT_VARIABLES, PREFIX, Settings, load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
 NESTED = {"cadence": Cadence, "envelope": EnvelopeLimits}
@@ -57,3 +58,12 @@ def test_nested_settings_have_their_defaults(title: str) -> None:
         key: str(value) for key, value in values.items()
     }
     assert all(len(cells) == 3 and all(cells) for cells in told.values())
+
+
+@pytest.mark.parametrize("value", ["{", "3", '{"cycle_s": "x"}', '{"nothing": 1}'])
+def test_a_setting_that_is_no_json_object_is_named(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("SIGNALBOX_CADENCE", value)
+    with pytest.raises(Invalid, match=r"(?i)cadence"):
+        load()
