@@ -14,6 +14,7 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from controlplane.domain.errors import (
     Conflict,
@@ -53,6 +54,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ControlPlaneError, _on_own)
     app.add_exception_handler(RequestValidationError, _on_validation)
     app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(ClientDisconnect, _on_leaving)
     app.add_exception_handler(Exception, _on_unexpected)
 
 
@@ -141,6 +143,11 @@ async def _on_http(request: Request, error: Exception) -> Response:
             ),
         )
     return respond(request, Invalid("request_malformed", f"the request cannot be read: {error}"))
+
+
+async def _on_leaving(request: Request, _error: Exception) -> Response:
+    # The caller left while it sent its body: nobody reads the answer, and nothing failed here.
+    return respond(request, Invalid("request_malformed", "the body ended before its length"))
 
 
 async def _on_unexpected(request: Request, error: Exception) -> Response:

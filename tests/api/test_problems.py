@@ -1,6 +1,8 @@
 import httpx
 import pytest
+import structlog
 from fastapi import FastAPI, Request
+from starlette.requests import ClientDisconnect
 
 from controlplane.api import problems
 from controlplane.api.edge import MOST_BODY_BYTES
@@ -132,3 +134,10 @@ async def test_every_answer_carries_the_safety_headers(admin: httpx.AsyncClient)
         headers = (await admin.get(path)).headers
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["cache-control"] == "no-store"
+
+
+async def test_a_caller_that_leaves_in_its_body_is_no_failure_of_ours() -> None:
+    with structlog.testing.capture_logs() as logged:
+        response = await answer(ClientDisconnect())
+    assert (response.status_code, response.json()["code"]) == (400, "request_malformed")
+    assert logged == []
