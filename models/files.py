@@ -70,7 +70,7 @@ def unpack(body: bytes) -> tuple[Json, Arrays]:
 def _decode_json(body: bytes) -> Json:
     try:
         content = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ArtifactError(f"{JSON_NAME} is not JSON: {error}") from error
     if not isinstance(content, dict):
         raise ArtifactError(f"{JSON_NAME} is not an object")

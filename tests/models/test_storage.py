@@ -200,7 +200,7 @@ def test_other_members_are_refused() -> None:
         storage.from_bytes(zipped({"model.json": b"{}", "evil.pkl": b""}), SCHEMA)
 
 
-@pytest.mark.parametrize("content", [b"[]", b"{}", b'{"format": 9}', b"{", b"\xff"])
+@pytest.mark.parametrize("content", [b"[]", b"{}", b'{"format": 9}', b"{", b"\xff", b"[" * 100_000])
 def test_json_that_is_no_model_is_refused(content: bytes) -> None:
     body = zipped({"model.json": content, "model.npz": zipped({})})
     with pytest.raises(ArtifactError):
