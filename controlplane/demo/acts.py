@@ -29,7 +29,6 @@ COMPARISON_START = 100
 SURVIVOR_UTILIZATION = 0.60
 BEFORE_KILL_S = 6.0
 AFTER_KILL_S = 12.0
-TRIM_EVERY_S = 20.0
 # Pieces of steady load: short, so that an act can end soon.
 PIECE_PERIODS = 3
 
@@ -55,10 +54,11 @@ async def commission(stage: Stage) -> tuple[Commissioned, float]:
         f"traffic to the primary, at {SWEEP_LOAD:.0%} of the load"
     )
     load = asyncio.create_task(_steady_load(stage, "sweep", rate_rps))
-    begun_s = time.time() + 2 * PERIOD_S
     await commissioning.sweep(stage.control, stage.rig.layout, stage.screen.tell)
+    # One whole period of the batch load, so that its swing does not count.
+    wave_s = stage.rig.layout.datacenter(SECONDARY).background.period_s
     measured = stage.board.measurements.mean_utilization(
-        (EQUAL_LANE, SECONDARY), begun_s, time.time()
+        (EQUAL_LANE, SECONDARY), time.time() - wave_s, time.time()
     )
     stage.screen.tell("training on what was measured, in a process of its own")
     workers = ",".join(str(center.workers) for center in stage.rig.layout.datacenters)
@@ -150,14 +150,21 @@ async def _steady_load(stage: Stage, name: str, rate_rps: float) -> None:
 
 
 async def _hold_utilization(stage: Stage, begun_s: float, length_s: float) -> None:
-    """Trim the common rate towards the agreed utilisation of the equal split."""
-    factor = 1.0
-    while True:
-        await asyncio.sleep(TRIM_EVERY_S)
-        now_s = time.time()
-        mean = stage.board.measurements.mean_utilization((EQUAL_LANE, SECONDARY), begun_s, now_s)
+    """Trim the common rate towards the agreed utilisation of the equal split.
+
+    Only after whole periods of the batch load: within one, its own swing would be mistaken for
+    the requests'.
+    """
+    wave_s = stage.rig.layout.datacenter(SECONDARY).background.period_s
+    factor, factor_sum = 1.0, 0.0
+    for wave in range(1, int((length_s - 1.0) // wave_s) + 1):
+        await asyncio.sleep(begun_s + wave * wave_s - time.time())
+        factor_sum += factor
+        mean = stage.board.measurements.mean_utilization(
+            (EQUAL_LANE, SECONDARY), begun_s, time.time()
+        )
         if mean is not None:
-            factor = stage.pace.trim(factor, mean, (now_s - begun_s) / length_s)
+            factor = stage.pace.trim(mean, factor_sum / wave, wave * wave_s / length_s)
             stage.traffic.trim(factor)
 
 

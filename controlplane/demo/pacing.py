@@ -27,16 +27,14 @@ class Pace:
         own = max(measured_utilization - self.background, 0.05)
         return measured_rate_rps * (self.target - self.background) / own
 
-    def trim(self, factor: float, mean: float, done: float) -> float:
-        """The factor for the rest of a comparison.
+    def trim(self, mean: float, mean_factor: float, done: float) -> float:
+        """The factor on the rate for the rest of a comparison.
 
         Args:
-            factor: in force so far; mean: utilisation so far (0..1); done: share of the time
-                that has passed (0..1).
+            mean: utilisation so far (0..1), over whole periods of the batch load.
+            mean_factor: the factor's own mean so far, > 0.
+            done: share of the comparison's time that has passed, 0 < done < 1.
         """
-        if not 0 < done < 1:
-            return factor
-        wanted = (self.target - mean * done) / (1 - done)
-        own = max(mean - self.background, 0.05)
-        moved = factor * (wanted - self.background) / own
-        return min(1 + LARGEST_TRIM, max(1 - LARGEST_TRIM, moved))
+        wanted = (self.target - mean * done) / (1 - done) - self.background
+        own_per_factor = max(mean - self.background, 0.05) / mean_factor
+        return min(1 + LARGEST_TRIM, max(1 - LARGEST_TRIM, wanted / own_per_factor))

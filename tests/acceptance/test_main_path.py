@@ -47,7 +47,8 @@ def _make_run(clone: Path, report: Path) -> Run:
     # The surrounding `make test` must not pass its own settings on to another make.
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("SIGNALBOX_", "MAKE", "MFL"))}
     begun_s = time.monotonic()
-    process = subprocess.Popen(
+    live_s, lines = None, []
+    with subprocess.Popen(
         ["make", "run", f"ARGS=--minutes 5 --exit --json {report}"],
         cwd=clone,
         env=kept,
@@ -55,14 +56,13 @@ def _make_run(clone: Path, report: Path) -> Run:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-    )
-    live_s, lines = None, []
-    assert process.stdout is not None
-    for line in process.stdout:
-        lines.append(line)
-        if live_s is None and "live scheduling" in line:
-            live_s = time.monotonic() - begun_s
-    code = process.wait(60)
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line)
+            if live_s is None and "live scheduling" in line:
+                live_s = time.monotonic() - begun_s
+        code = process.wait(60)
     figures = json.loads(report.read_text()) if report.exists() else {}
     left = subprocess.run(
         ["pgrep", "-f", str(clone)], check=False, capture_output=True, text=True

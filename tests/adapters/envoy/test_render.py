@@ -139,7 +139,7 @@ def test_writes_are_retried_only_while_nobody_has_seen_them() -> None:
     policy = route_actions.retry_unseen(RetryPolicy())
     assert policy.retry_on == "connect-failure,refused-stream"
     assert not policy.HasField("per_try_timeout")
-    assert route_actions.retry_idempotent(RetryPolicy()).num_retries.value == 6
+    assert route_actions.retry_idempotent(RetryPolicy()).num_retries.value == 12
 
 
 def test_hosts_with_the_same_rules_share_a_table() -> None:
