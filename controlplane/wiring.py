@@ -6,10 +6,11 @@ therefore serves the same version before the first poll can see anything else.
 """
 
 import asyncio
+import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,7 +95,7 @@ async def serve(settings: Settings) -> None:
 @asynccontextmanager
 async def _house(settings: Settings, address: str) -> AsyncIterator[House]:
     instruments = Instruments()
-    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _make_data_dir(settings.data_dir)
     lock = LeaderLock(settings.data_dir / "leader.lock")
     lock.acquire(address, instruments.now())
     try:
@@ -104,8 +105,10 @@ async def _house(settings: Settings, address: str) -> AsyncIterator[House]:
         try:
             house = _build(settings, stores, instruments)
             await _restore(house)
-            yield house
-            await house.plane.stop()
+            try:
+                yield house
+            finally:
+                await house.plane.stop()
         finally:
             await stores.close()
     finally:
@@ -202,8 +205,17 @@ async def _restore(house: House) -> None:
         log.warning("serve.snapshot_not_in_force", reason=error.message)
 
 
+class _Server(uvicorn.Server):
+    """Leaves signals to us: uvicorn raises them again at its end, which would skip our own."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture nothing."""
+        yield
+
+
 async def _serve_until_stopped(house: House, listener: socket.socket) -> None:
-    server = uvicorn.Server(
+    server = _Server(
         uvicorn.Config(
             create_app(house.services, pages()),
             log_config=None,
@@ -225,6 +237,8 @@ async def _serve_until_stopped(house: House, listener: socket.socket) -> None:
             ),
         ]
         calendar.start()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, server.handle_exit, number, None)
         # What was declared before this start is put in force without waiting for the timer.
         house.pokes.poke(Trigger.OPERATOR)
         # A process that never runs at that hour must forget, too.
@@ -254,6 +268,18 @@ async def _tell_first_token(access: Access) -> None:
             "Create your own with it: signalbox token create NAME --role admin\n"
         )
         sys.stdout.flush()
+
+
+def _make_data_dir(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise Retryable(
+            "store_unavailable",
+            f"the data folder {path} cannot be made ({error.strerror}): check SIGNALBOX_DATA_DIR, "
+            "mount and owner",
+            {"reason": "cannot_open"},
+        ) from error
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -11,6 +11,8 @@ from tests.builders import cluster, fleet, service
 def test_find_by_name() -> None:
     facts = fleet(service("a"), service("b"))
     assert facts.service("b").name == "b"
+    unordered = fleet(service("b"), service("a"), service("c"))
+    assert [unordered.service(name).name for name in "abc"] == ["a", "b", "c"]
     assert facts.service("a").cluster("beijing-2").capacity_rps == 50.0
 
 

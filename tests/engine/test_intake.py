@@ -1,3 +1,4 @@
+import asyncio
 import math
 
 from controlplane.domain.decisions import Trigger
@@ -89,3 +90,23 @@ async def test_windows_come_back_after_a_restart_with_their_age() -> None:
     again = Intake(rig.store, rig.fleets, rig.pokes, Cadence(), Instruments(now=lambda: rig.now_s))
     await again.restore()
     assert again.window("tickets").age_s("beijing-2", rig.now_s) == 500.0
+
+
+async def test_a_long_call_gives_others_a_turn_and_numbers_its_findings_through() -> None:
+    rig = await Rig().started()
+    turns: list[int] = []
+
+    async def beat() -> None:
+        while True:
+            turns.append(rig.intake.accepted)
+            await asyncio.sleep(0)
+
+    beating = asyncio.create_task(beat())
+    now_s = rig.now_s
+    samples = [sample(time_s=now_s - n) for n in range(1_201)]
+    samples[700] = sample("nowhere")
+    receipt = await rig.intake.accept(samples)
+    beating.cancel()
+    assert (receipt.accepted, [finding.index for finding in receipt.findings]) == (1_200, [700])
+    assert (rig.intake.accepted, rig.intake.refused) == (1_200, 1)
+    assert {500, 999, 1_200} <= set(turns)

@@ -1,0 +1,86 @@
+"""`signalbox serve` as a process: what a stop keeps, and what a start refuses."""
+
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from controlplane.api.fleet_document.rendering import render
+from tests.builders import fleet
+
+START_S = 20.0
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """A server on free ports; its process, URL and one-time token."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("SIGNALBOX_")} | {
+        "SIGNALBOX_DATA_DIR": str(folder / "data"),
+        "SIGNALBOX_HTTP_PORT": "0",
+        "SIGNALBOX_ADS_PORT": "0",
+    }
+    log, out = folder / "log", folder / "out"
+    with log.open("w") as errors, out.open("w") as printed:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "controlplane", "serve"],
+            env=environment,
+            stdout=printed,
+            stderr=errors,
+            text=True,
+        )
+    try:
+        url = _found(r"api=(http://\S+)", log, process)
+        yield process, url, _found(r"(sbx_\S+)", out, process)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _found(pattern: str, path: Path, process: subprocess.Popen[str]) -> str:
+    deadline_s = time.monotonic() + START_S
+    while time.monotonic() < deadline_s and process.poll() is None:
+        if match := re.search(pattern, path.read_text()):
+            return match.group(1)
+        time.sleep(0.05)
+    raise AssertionError(f"{path} never showed {pattern}: {path.read_text()}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_writes_what_was_accepted(tmp_path: Path, number: signal.Signals) -> None:
+    with serving(tmp_path) as (process, url, token):
+        with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}) as http:
+            http.put("/v1/fleet", content=render(fleet())).raise_for_status()
+            sample = {"service": "tickets", "datacenter": "beijing-1", "response_time_ms": 50.0}
+            answer = http.post(
+                "/v1/samples", json={"samples": [sample | {"request_rate_rps": 10.0}]}
+            )
+            assert answer.json()["accepted"] == 1
+        process.send_signal(number)
+        assert process.wait(5) == 0
+    with closing(sqlite3.connect(tmp_path / "data" / "signalbox.db")) as database:
+        assert database.execute("select count(*) from samples").fetchone() == (1,)
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def test_a_data_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data").touch()
+    done = subprocess.run(
+        [sys.executable, "-m", "controlplane", "serve"],
+        env=os.environ | {"SIGNALBOX_DATA_DIR": str(tmp_path / "data"), "SIGNALBOX_HTTP_PORT": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=START_S,
+    )
+    assert done.returncode == 6
+    assert "SIGNALBOX_DATA_DIR" in done.stderr
+    assert "Traceback" not in done.stderr
