@@ -17,6 +17,8 @@ FILES = {
     "console.js": "console.js",
     "charts.js": "charts.js",
     "api.js": "api.js",
+    "rows.js": "rows.js",
+    "words.js": "words.js",
     "console.css": "console.css",
 }
 # Scripts and styles from here only. Plotly sets style attributes, but inserts no style element,

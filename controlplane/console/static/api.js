@@ -26,8 +26,11 @@ async function request(path, options = {}) {
   return answer;
 }
 
+// A read that takes longer counts as no answer.
+const PATIENCE_MS = 10000;
+
 export async function read(path) {
-  return (await request(path)).json();
+  return (await request(path, { signal: AbortSignal.timeout(PATIENCE_MS) })).json();
 }
 
 // Calls onEvent(name, data) for each event until the stream ends or `signal` aborts it.

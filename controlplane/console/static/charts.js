@@ -1,16 +1,24 @@
 // The two charts. Plotly is the global of plotly.min.js.
 
+import { say } from "./words.js";
+
 const COLORS = ["#4fb0ff", "#ffb454", "#5fd38d", "#d58bff", "#ff7a7a"];
 const LAYOUT = {
   paper_bgcolor: "rgba(0,0,0,0)",
   plot_bgcolor: "rgba(0,0,0,0)",
   font: { color: "#e6ebf1", size: 12 },
-  margin: { l: 52, r: 12, t: 8, b: 40 },
-  legend: { orientation: "h", y: 1.12 },
+  margin: { l: 52, r: 12, t: 8, b: 48 },
+  legend: { orientation: "h", y: 1.02, yanchor: "bottom" },
   hovermode: "closest",
 };
 const GRID = { gridcolor: "#2e3743", zerolinecolor: "#2e3743" };
 const OPTIONS = { displayModeBar: false, responsive: true, displaylogo: false };
+
+// Plotly shows times as they are written, so they are written in the reader's own zone.
+function local(time) {
+  const date = new Date(time);
+  return new Date(date - 60000 * date.getTimezoneOffset()).toISOString().slice(0, -1);
+}
 
 export function responseTimes(element, samples) {
   const names = [...new Set(samples.map((sample) => sample.datacenter))].sort();
@@ -18,7 +26,7 @@ export function responseTimes(element, samples) {
     const own = samples.filter((sample) => sample.datacenter === name);
     return {
       name,
-      x: own.map((sample) => sample.time),
+      x: own.map((sample) => local(sample.time)),
       y: own.map((sample) => sample.response_time_ms),
       mode: "lines",
       line: { color: COLORS[index % COLORS.length], width: 2 },
@@ -37,27 +45,24 @@ export function curve(element, decision, primary) {
     const near = [...points].sort((a, b) => Math.abs(a.ratio - ratio) - Math.abs(b.ratio - ratio));
     return near.length ? near[0].response_time_ms : null;
   };
-  const mark = (name, ratio, symbol, color) => ({
-    name, x: [ratio], y: [at(ratio)], mode: "markers", marker: { symbol, color, size: 12 },
+  const mark = (key, ratio, { symbol, color, size }) => ({
+    name: say(key), x: [ratio], y: [at(ratio)], mode: "markers",
+    marker: { symbol, color, size, line: { width: 2, color } },
   });
   Plotly.react(element, [
     {
-      name: "predicted",
+      name: say("predicted"),
       x: points.map((point) => point.ratio),
       y: points.map((point) => point.response_time_ms),
       mode: "lines",
       line: { color: COLORS[0], width: 2 },
     },
-    mark("before", decision.applied[primary], "circle-open", "#9aa7b5"),
-    mark("proposed", decision.proposed[primary], "diamond-open", COLORS[1]),
-    mark("decided", decision.decided[primary], "circle", COLORS[2]),
+    mark("before", decision.applied[primary], { symbol: "circle-open", color: "#e6ebf1", size: 18 }),
+    mark("proposed", decision.proposed[primary], { symbol: "diamond-open", color: COLORS[1], size: 13 }),
+    mark("chosen", decision.decided[primary], { symbol: "circle", color: COLORS[2], size: 8 }),
   ], {
     ...LAYOUT,
-    xaxis: { ...GRID, title: { text: `share of ${primary}` }, tickformat: ".2f" },
-    yaxis: { ...GRID, title: { text: "predicted ms" } },
+    xaxis: { ...GRID, title: { text: say("shareAxis", primary) }, tickformat: ".2f" },
+    yaxis: { ...GRID, title: { text: say("predictedAxis") } },
   }, OPTIONS);
-}
-
-export function clear(element) {
-  Plotly.purge(element);
 }

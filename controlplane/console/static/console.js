@@ -3,74 +3,25 @@
 
 import { Problem, follow, read, token } from "./api.js";
 import * as charts from "./charts.js";
+import {
+  decisionWords, emptyRow, gatewayRow, noteItem, planeItem, primaryOf, weightRow,
+} from "./rows.js";
+import { say, switchLanguage, translate } from "./words.js";
 
 const REFRESH_MS = 5000;
 const RETRY_MS = 2000;
 const $ = (id) => document.getElementById(id);
 
-let stream = null;
+let session = null; // aborts what belongs to the token in use
+let attempt = null; // aborts one connection of the stream
 let services = [];
-let newest = 0;
-
-function cell(text, className = "") {
-  const td = document.createElement("td");
-  td.textContent = text;
-  td.className = className;
-  return td;
-}
-
-function number(value, digits, unit) {
-  return value === null || value === undefined ? "–" : `${value.toFixed(digits)} ${unit}`.trim();
-}
-
-function percent(value) {
-  return value === null || value === undefined ? "–" : `${(100 * value).toFixed(1)} %`;
-}
-
-function shareCell(name, share) {
-  const td = cell("");
-  const meter = document.createElement("meter");
-  meter.max = 1;
-  meter.value = share;
-  meter.setAttribute("aria-label", `share of ${name}`);
-  td.append(meter, percent(share));
-  return td;
-}
-
-function weightRow(service, center) {
-  const row = document.createElement("tr");
-  const sample = center.sample || {};
-  row.append(
-    cell(service.name),
-    cell(`${center.name} (${center.role})`),
-    shareCell(center.name, center.share),
-    cell(number(sample.response_time_ms, 1, "ms"), "number"),
-    cell(number(sample.request_rate_rps, 1, "/s"), "number"),
-    cell(percent(sample.cpu_avg), "number"),
-    cell(number(center.sample_age_s, 0, "s"), "number"),
-  );
-  return row;
-}
-
-function gatewayRow(gateway) {
-  const row = document.createElement("tr");
-  const current = gateway.up_to_date;
-  const state = !gateway.connected ? "away" : current ? "current" : "behind";
-  const refused = Object.entries(gateway.refused).map(([type, words]) => `${type}: ${words}`);
-  row.append(
-    cell(gateway.name), cell(gateway.group), cell(gateway.kind),
-    cell(state, current ? "good" : "bad"),
-    cell(String(gateway.revision), "number"),
-    cell(String(gateway.acks), "number"), cell(String(gateway.nacks), "number"),
-    cell(refused.join("; ")),
-  );
-  return row;
-}
+let lostAt = null;
 
 async function showServices() {
   services = (await read("/v1/services")).items;
   const rows = services.flatMap((service) => service.datacenters.map((c) => weightRow(service, c)));
-  $("weights").replaceChildren(...rows);
+  $("weights").replaceChildren(...(rows.length ? rows : [emptyRow("noServices", 7)]));
+  $("details").hidden = !services.length;
   const select = $("service");
   const names = services.map((service) => service.name);
   if ([...select.options].map((option) => option.value).join() !== names.join()) {
@@ -86,45 +37,54 @@ async function showSamples() {
     return;
   }
   const samples = (await read(`/v1/services/${encodeURIComponent(name)}/samples`)).items;
-  charts.responseTimes($("time-chart"), samples);
   const last = samples.at(-1);
+  $("time-chart").hidden = !last;
+  if (last) {
+    charts.responseTimes($("time-chart"), samples);
+  }
   $("time-words").textContent = last
-    ? `${samples.length} samples; the newest is ${last.response_time_ms.toFixed(1)} ms in ${last.datacenter}.`
-    : "No samples in the last hour.";
+    ? say("samples", samples.length, last.response_time_ms.toFixed(1), last.datacenter)
+    : say("noSamples");
 }
 
 async function showDecision() {
   const service = services.find((one) => one.name === $("service").value);
-  if (!service || !service.decision) {
-    charts.clear($("curve-chart"));
-    $("curve-words").textContent = "No decision yet.";
-    $("notes").replaceChildren();
+  if (!service) {
     return;
   }
-  const decision = await read(`/v1/decisions/${encodeURIComponent(service.decision.id)}`);
-  const primary = service.datacenters[0].name;
-  if (decision.curve.length) {
+  const primary = primaryOf(service);
+  const decision = service.decision && await recorded(service.decision);
+  const curve = decision && decision.curve;
+  const drawn = Boolean(curve && curve.length);
+  $("curve-chart").hidden = !drawn;
+  if (drawn) {
     charts.curve($("curve-chart"), decision, primary);
-  } else {
-    charts.clear($("curve-chart"));
   }
-  $("curve-words").textContent =
-    `${new Date(decision.time).toLocaleTimeString()}: ${decision.strategy} proposed ` +
-    `${percent(decision.proposed[primary])} for ${primary}; ${decision.outcome} at ` +
-    `${percent(decision.decided[primary])}${decision.curve.length ? "" : " (a rule without a curve)"}.`;
-  $("notes").replaceChildren(...decision.notes.map((note) => {
-    const item = document.createElement("li");
-    item.textContent = `${note.message} (${note.code})`;
-    return item;
-  }));
+  const missing = !decision ? say("noDecision") : say(curve ? "noCurve" : "noRecord");
+  const words = decision ? [decisionWords(decision, primary)] : [];
+  $("curve-words").textContent = [...words, ...(drawn ? [] : [missing])].join(" ");
+  $("notes").replaceChildren(...(decision ? decision.notes : []).map(noteItem));
+}
+
+// The whole decision, or its summary while the store does not have it.
+async function recorded(summary) {
+  try {
+    return await read(`/v1/decisions/${encodeURIComponent(summary.id)}`);
+  } catch (error) {
+    if (error instanceof Problem && (error.status === 404 || error.status === 503)) {
+      return summary;
+    }
+    throw error;
+  }
 }
 
 async function showGateways() {
   const answer = await read("/v1/gateways");
-  newest = answer.revision;
-  $("revision").textContent = newest
-    ? `revision ${newest}, version ${answer.version.slice(0, 12)}` : "nothing is published";
-  $("gateways").replaceChildren(...answer.items.map(gatewayRow));
+  $("revision").textContent = answer.revision
+    ? say("revision", answer.revision, answer.version.slice(0, 12)) : say("unpublished");
+  const rows = answer.items.map(gatewayRow);
+  $("gateways").replaceChildren(...(rows.length ? rows : [emptyRow("noGateways", 8)]));
+  $("planes").replaceChildren(...answer.planes.map(planeItem));
 }
 
 // One refresh at a time; what asks meanwhile is served by one more at the end.
@@ -145,69 +105,106 @@ async function refresh() {
   } finally {
     running = false;
   }
-  if (again) {
+  if (again && token.get()) {
     again = false;
     await refresh();
   }
 }
 
 function fail(error) {
-  if (error instanceof Problem && error.status === 401) {
+  if (!token.get()) {
+    return;
+  }
+  if (!(error instanceof Problem)) {
+    lost();
+  } else if (error.status === 401) {
     logOut(error.message);
-  } else if (token.get()) {
+  } else {
     $("problem").textContent = error.message;
   }
 }
 
-function connection(state, words) {
-  $("connection").dataset.state = state;
-  $("connection").textContent = words;
+// No answer at all: say since when, and let the stream begin anew.
+function lost() {
+  lostAt = lostAt || new Date();
+  connection("lost");
+  if (attempt) {
+    attempt.abort();
+  }
 }
 
-async function listen(control) {
+function connection(state) {
+  $("connection").dataset.state = state;
+  $("connection").textContent = say(state);
+  $("main").classList.toggle("stale", state === "lost");
+  $("lost").textContent = state === "lost" ? say("lostWords", lostAt.toLocaleTimeString()) : "";
+}
+
+function connected() {
+  lostAt = null;
+  connection("on");
+  refresh();
+}
+
+async function listen(signal) {
   let lastId = "";
-  while (!control.signal.aborted) {
+  while (!signal.aborted) {
+    attempt = new AbortController();
     try {
       await follow("/v1/watch", {
         lastId,
-        signal: control.signal,
-        onOpen: () => connection("on", "live"),
+        signal: AbortSignal.any([signal, attempt.signal]),
+        onOpen: connected,
         onEvent: (event) => {
           lastId = event.id || lastId;
           refresh();
         },
       });
     } catch (error) {
-      if (!control.signal.aborted) {
+      if (error instanceof Problem && !signal.aborted) {
         fail(error);
       }
     }
-    if (control.signal.aborted) {
+    if (signal.aborted) {
       return;
     }
-    connection("off", "reconnecting");
+    lost();
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
 }
 
-function logIn() {
+// A token is tried with one request before anything else uses it.
+async function logIn() {
+  $("enter").disabled = true;
+  try {
+    await read("/v1/services");
+  } catch (error) {
+    if (error instanceof Problem) {
+      logOut(error.message);
+      return;
+    }
+  } finally {
+    $("enter").disabled = false;
+  }
   $("login").hidden = true;
   $("main").hidden = false;
   $("forget").hidden = false;
-  stream = new AbortController();
-  refresh();
-  listen(stream);
+  $("main").focus();
+  session = new AbortController();
+  listen(session.signal);
 }
 
 function logOut(message = "") {
   token.forget();
-  if (stream) {
-    stream.abort();
-    stream = null;
+  if (session) {
+    session.abort();
+    session = null;
   }
-  connection("off", "not connected");
+  lostAt = null;
+  connection("off");
   $("main").hidden = true;
   $("forget").hidden = true;
+  $("revision").textContent = "";
   $("login").hidden = false;
   $("login-problem").textContent = message;
   $("token").focus();
@@ -222,12 +219,22 @@ $("login").addEventListener("submit", (event) => {
 });
 $("forget").addEventListener("click", () => logOut());
 $("service").addEventListener("change", refresh);
+$("language").addEventListener("click", () => {
+  switchLanguage();
+  translate();
+  connection($("connection").dataset.state);
+  if (session) {
+    refresh();
+  }
+});
 setInterval(() => {
-  if (token.get() && !document.hidden) {
+  if (session && !document.hidden) {
     refresh();
   }
 }, REFRESH_MS);
 
+translate();
+connection("off");
 if (token.get()) {
   logIn();
 } else {

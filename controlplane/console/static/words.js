@@ -1,0 +1,84 @@
+// The page's own words in English and Chinese. What the control plane says (notes, problems) is
+// shown as it says it.
+
+const KEY = "signalbox.language";
+
+const ENGLISH = {
+  skip: "Skip to content", forget: "Forget token", other: "中文",
+  token: "Token", connect: "Connect",
+  tokenHelp: "Kept in this tab until it is closed. Any role that may read will do.",
+  off: "not connected", on: "live", lost: "connection lost",
+  lostWords: (time) => `The control plane does not answer since ${time}. What is shown is from then; `
+    + "gateways go on with their last configuration. Trying again every 2 s.",
+  revision: (number, version) => `revision ${number}, version ${version}`,
+  unpublished: "nothing is published yet",
+  weights: "Live weights", service: "Service", center: "Data center", share: "Share",
+  shareOf: (name) => `share of ${name}`,
+  responseTime: "Response time", requests: "Requests", cpu: "CPU", age: "Sample age",
+  noServices: "No service is declared. Apply a fleet: signalbox apply -f FILE",
+  times: "Response time, last hour",
+  samples: (count, ms, name) => `${count} samples; the newest is ${ms} ms in ${name}.`,
+  noSamples: "No samples in the last hour.",
+  decision: "Last decision", noDecision: "No decision yet.",
+  decided: (d) => `${d.time}: ${d.strategy}. Share of ${d.primary}: ${d.before} before, ${d.proposed} `
+    + `proposed, ${d.decided} decided (${d.outcome}).`,
+  noCurve: "A rule decided, so there is no curve.",
+  noRecord: "Its curve is not on record.",
+  predicted: "predicted", before: "before", proposed: "proposed", chosen: "decided",
+  shareAxis: (name) => `share of ${name}`, predictedAxis: "predicted ms",
+  gateways: "Who runs which revision", gateway: "Gateway", group: "Group", kind: "Kind",
+  state: "State", number: "Revision", ack: "ACK", nack: "NACK", refused: "Refused",
+  current: "current", behind: "behind", away: "away",
+  noGateways: "No gateway is connected.",
+  plane: (p) => `${p.plane}: ${p.state}, revision ${p.revision}`,
+};
+
+const CHINESE = {
+  skip: "跳到内容", forget: "清除令牌", other: "English",
+  token: "令牌", connect: "连接",
+  tokenHelp: "只保存在本标签页，关闭即清除。任何有读取权限的角色均可。",
+  off: "未连接", on: "实时", lost: "连接中断",
+  lostWords: (time) => `控制面自 ${time} 起没有应答。页面显示的是当时的数据；网关继续使用最后的配置。每 2 秒重试一次。`,
+  revision: (number, version) => `修订 ${number}，版本 ${version}`,
+  unpublished: "尚未发布任何配置",
+  weights: "实时权重", service: "服务", center: "数据中心", share: "份额",
+  shareOf: (name) => `${name} 的份额`,
+  responseTime: "响应时间", requests: "请求", cpu: "CPU", age: "样本时龄",
+  noServices: "尚未声明服务。请应用一个配置：signalbox apply -f FILE",
+  times: "最近一小时的响应时间",
+  samples: (count, ms, name) => `${count} 个样本；最新为 ${name} 的 ${ms} ms。`,
+  noSamples: "最近一小时没有样本。",
+  decision: "最近一次决策", noDecision: "尚无决策。",
+  decided: (d) => `${d.time}：${d.strategy}。${d.primary} 的份额：之前 ${d.before}，建议 ${d.proposed}，`
+    + `决定 ${d.decided}（${d.outcome}）。`,
+  noCurve: "由规则决定，没有曲线。",
+  noRecord: "曲线没有记录。",
+  predicted: "预测", before: "之前", proposed: "建议", chosen: "决定",
+  shareAxis: (name) => `${name} 的份额`, predictedAxis: "预测 ms",
+  gateways: "各网关运行的修订", gateway: "网关", group: "组", kind: "类型",
+  state: "状态", number: "修订", ack: "ACK", nack: "NACK", refused: "拒绝原因",
+  current: "最新", behind: "落后", away: "离线",
+  noGateways: "没有网关连接。",
+  plane: (p) => `${p.plane}：${p.state}，修订 ${p.revision}`,
+};
+
+const browser = navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
+let language = sessionStorage.getItem(KEY) || browser;
+
+export function say(key, ...values) {
+  const words = (language === "zh" ? CHINESE : ENGLISH)[key];
+  return typeof words === "function" ? words(...values) : words;
+}
+
+export function switchLanguage() {
+  language = language === "zh" ? "en" : "zh";
+  sessionStorage.setItem(KEY, language);
+}
+
+// Puts the words of this language where the page names them.
+export function translate() {
+  document.documentElement.lang = language;
+  for (const element of document.querySelectorAll("[data-say]")) {
+    element.textContent = say(element.dataset.say);
+  }
+}

@@ -1,0 +1,322 @@
+"""The console in a real browser, against a real `signalbox serve`.
+
+Debian's Chromium, driven by Playwright; pip and .ci/browser bring them, so nothing here skips.
+Every test ends with the page's own complaints: an error or a breach of the content policy fails.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.model_artifacts import upload
+
+TOKEN = re.compile(r"sbx_[A-Za-z0-9_-]{43}")
+START_S = 30
+WAIT_MS = 15_000
+WIDE = (1280, 800)
+PHONE = (390, 844)
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+# What the browser itself says of a server that is away, and of a refused token.
+EXPECTED = re.compile(r"ERR_|status of 401")
+
+
+def fleet(east: float) -> dict[str, object]:
+    """One service of two centres, of which the first has the share `east` until a cycle."""
+
+    def cluster(name: str, capacity_rps: int, port: int) -> dict[str, object]:
+        endpoints = [{"address": "127.0.0.1", "port": port}]
+        return {"datacenter": name, "capacity_rps": capacity_rps, "endpoints": endpoints}
+
+    return {
+        "datacenters": [
+            {"name": "east", "role": "primary", "region": "r1"},
+            {"name": "west", "role": "same-city", "region": "r1"},
+        ],
+        "services": [
+            {
+                "name": "tickets",
+                "strategy": "greybox",
+                "static_shares": {"east": 0.5, "west": 0.5},
+                "clusters": [cluster("east", 800, 9101), cluster("west", 500, 9201)],
+            },
+            {
+                "name": "search",
+                "strategy": "static",
+                "static_shares": {"east": east, "west": round(1 - east, 3)},
+                "clusters": [cluster("east", 800, 9102), cluster("west", 500, 9202)],
+            },
+        ],
+    }
+
+
+@dataclass(slots=True, kw_only=True)
+class Serve:
+    """A `signalbox serve` with a folder and ports of its own, which can stop and come back."""
+
+    folder: Path
+    http: int
+    ads: int
+    token: str = ""
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.http}"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "serve.log"
+
+    def start(self) -> None:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("SIGNALBOX_")}
+        environment = kept | {
+            "SIGNALBOX_DATA_DIR": str(self.folder / "data"),
+            "SIGNALBOX_HTTP_PORT": str(self.http),
+            "SIGNALBOX_ADS_PORT": str(self.ads),
+            "SIGNALBOX_TIME_SCALE": "0.02",
+        }
+        with self.log.open("ab") as out:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "controlplane", "serve"],
+                env=environment,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
+        wait_for(self._answers, self.log)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.send_signal(signal.SIGTERM)
+            try:
+                self._process.wait(timeout=15)
+            finally:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+    def api(self, method: str, path: str, **content: object) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        answer = httpx.request(method, f"{self.url}{path}", headers=headers, **content)  # type: ignore[arg-type]
+        assert answer.is_success, answer.text
+        return answer
+
+    def declare(self, east: float) -> None:
+        self.api("PUT", "/v1/fleet?reason=browser", json=fleet(east))
+
+    def learn(self) -> None:
+        """Give the service a model and samples, so that decisions have a curve."""
+        digest = self.api("POST", "/v1/models", content=upload()).json()["digest"]
+        wanted = {"service": "tickets", "reason": "browser"}
+        self.api("POST", f"/v1/models/{digest}:promote", json=wanted)
+
+    def send_samples(self) -> None:
+        self.api("POST", "/v1/samples", json={"samples": [sample("east"), sample("west")]})
+
+    def has_curve(self) -> bool:
+        self.send_samples()
+        newest = self.api("GET", "/v1/decisions?service=tickets&limit=1").json()["items"]
+        return bool(newest and self.api("GET", f"/v1/decisions/{newest[0]['id']}").json()["curve"])
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/healthz").is_success
+        except httpx.TransportError:
+            return False
+
+
+def sample(center: str) -> dict[str, object]:
+    return {
+        "service": "tickets",
+        "datacenter": center,
+        "request_rate_rps": 300.0,
+        "response_time_ms": 40.0,
+        "ingress_bandwidth_bps": 2.4e6,
+        "cpu_avg": 0.6,
+        "cpu_max": 0.65,
+        "memory": 0.4,
+        "disk": 0.3,
+    }
+
+
+@pytest.fixture(scope="module")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    http, ads = free_ports(2)
+    serve = Serve(folder=tmp_path_factory.mktemp("serve"), http=http, ads=ads)
+    serve.start()
+    try:
+        found = TOKEN.search(serve.log.read_text(encoding="utf-8"))
+        assert found is not None
+        serve.token = found.group()
+        yield serve
+    finally:
+        serve.stop()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    assert chromium is not None, "no chromium: install the package chromium (.ci/browser does)"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@dataclass(slots=True, kw_only=True)
+class Console:
+    """The page as its reader uses it."""
+
+    page: Page
+    serve: Serve
+    complaints: list[str] = field(default_factory=list)
+
+    def enter(self, token: str) -> None:
+        self.page.get_by_label("Token").fill(token)
+        self.page.keyboard.press("Enter")
+
+    def open(self) -> None:
+        self.page.goto(f"{self.serve.url}/")
+        self.enter(self.serve.token)
+        expect(self.page.locator("#connection")).to_have_text("live")
+
+    def share(self, service: str, center: str) -> str:
+        """The selector of a share in the table of weights."""
+        return f"#weights tr:has-text('{service}'):has-text('{center}') .share strong"
+
+
+@pytest.fixture
+def console(browser: Browser, serve: Serve, request: pytest.FixtureRequest) -> Iterator[Console]:
+    width, height = getattr(request, "param", WIDE)
+    expect.set_options(timeout=WAIT_MS)
+    context = browser.new_context(viewport={"width": width, "height": height}, locale="en-US")
+    console = Console(page=context.new_page(), serve=serve)
+    complaints = console.complaints
+    console.page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+    console.page.on("pageerror", lambda error: complaints.append(str(error)))
+    yield console
+    context.close()
+    assert [text for text in complaints if not EXPECTED.search(text)] == []
+
+
+def test_a_wrong_token_is_told_and_can_be_corrected(console: Console) -> None:
+    console.page.goto(f"{console.serve.url}/console/")
+    console.enter("sbx_wrong")
+    expect(console.page.locator("#login-problem")).to_contain_text("token")
+    expect(console.page.locator("#main")).to_be_hidden()
+    expect(console.page.get_by_label("Token")).to_be_focused()
+    console.enter(console.serve.token)
+    expect(console.page.locator("#main")).to_be_visible()
+    expect(console.page.locator("#login-problem")).to_be_hidden()
+
+
+def test_before_a_fleet_the_page_says_what_to_do(console: Console) -> None:
+    console.open()
+    expect(console.page.locator("#weights")).to_contain_text("signalbox apply")
+    expect(console.page.locator("#gateways")).to_contain_text("No gateway")
+
+
+def test_the_stream_brings_new_weights(console: Console) -> None:
+    console.serve.declare(0.5)
+    console.open()
+    share = console.page.locator(console.share("search", "east"))
+    expect(share).to_have_text("50.0 %")
+    # Without the regular refresh, only the stream can bring it.
+    console.page.evaluate("for (let id = 1; id < 100; id++) clearInterval(id)")
+    console.serve.declare(0.6)
+    expect(share).not_to_have_text("50.0 %")
+
+
+def test_the_curve_of_the_last_decision_is_drawn(console: Console) -> None:
+    console.serve.learn()
+    wait_for(console.serve.has_curve, console.serve.log)
+    console.open()
+    page = console.page
+    page.get_by_label("Service", exact=True).select_option("tickets")
+    expect(page.locator("#curve-words")).to_contain_text("greybox")
+    for word in ("predicted", "before", "proposed", "decided"):
+        expect(page.locator("#curve-chart .legendtext", has_text=word)).to_be_visible()
+    path = page.locator("#curve-chart .scatterlayer .js-line").first.get_attribute("d")
+    assert path is not None
+    assert path.count(",") > 20
+    expect(page.locator("#time-chart .scatterlayer .js-line")).to_have_count(2)
+
+
+@pytest.mark.parametrize("console", [PHONE], indirect=True)
+def test_a_phone_shows_everything_without_scrolling_sideways(console: Console) -> None:
+    console.open()
+    expect(console.page.locator("#time-chart")).to_be_visible()
+    widths = "[document.documentElement.scrollWidth, window.innerWidth]"
+    assert console.page.evaluate(widths) == [390, 390]
+    edges = "[...document.querySelectorAll('td')].map((td) => td.getBoundingClientRect().right)"
+    assert max(console.page.evaluate(edges)) <= 390
+
+
+def test_the_page_speaks_chinese(console: Console) -> None:
+    console.open()
+    console.page.get_by_role("button", name="中文").click()
+    expect(console.page.locator("#weights-title")).to_have_text("实时权重")
+    expect(console.page.locator("#connection")).to_have_text("实时")
+    assert console.page.evaluate("document.documentElement.lang") == "zh"
+
+
+def test_the_keyboard_reaches_every_control(console: Console) -> None:
+    console.open()
+    reached = []
+    for _ in range(8):
+        console.page.keyboard.press("Shift+Tab" if len(reached) < 3 else "Tab")
+        reached.append(console.page.evaluate("document.activeElement.id"))
+    assert {"language", "forget", "service"} <= set(reached)
+    console.page.locator("#service").focus()
+    console.page.keyboard.press("Tab")
+    console.page.keyboard.press("Shift+Tab")
+    outline = "getComputedStyle(document.activeElement).outlineStyle"
+    assert console.page.evaluate(outline) == "solid"
+
+
+def test_the_page_comes_back_by_itself_after_a_restart(console: Console) -> None:
+    console.open()
+    console.serve.stop()
+    expect(console.page.locator("#connection")).to_have_text("connection lost")
+    expect(console.page.locator("#lost")).to_contain_text("last configuration")
+    console.serve.start()
+    expect(console.page.locator("#connection")).to_have_text("live")
+    expect(console.page.locator("#lost")).to_be_hidden()
+    expect(console.page.locator(console.share("search", "east"))).to_be_visible()
+
+
+def wait_for(holds: Callable[[], bool], log: Path) -> None:
+    deadline = time.monotonic() + START_S
+    while not holds():
+        assert time.monotonic() < deadline, log.read_text(encoding="utf-8")
+        time.sleep(0.2)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that are free now, each another."""
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [int(one.getsockname()[1]) for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
