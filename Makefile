@@ -6,7 +6,7 @@ TOPIC ?= main_path
 # A benchmark is a module that can be started; a module that others only import is not.
 BENCHMARKS = $(basename $(notdir $(shell grep -ls '__name__ == "__main__"' benchmarks/*.py)))
 
-.PHONY: help run test accept bench lint format clean install browser constraints
+.PHONY: help run test accept bench lint format clean install constraints
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -17,11 +17,8 @@ install: ## Install what is missing into .venv, nothing else
 run: install ## Start the demo on one machine: control plane, Envoy, two data centres (ARGS="--minutes 5")
 	@$(BIN)/signalbox demo $(ARGS)
 
-# Only the tests of the console need a browser; a reader of the demo brings their own.
-browser:
-	@.ci/browser
-
-test: lint browser ## Install what is missing, check and test everything (ARGS="-k name")
+# Only the tests of the console need a browser here; a reader of the demo brings their own.
+test: lint ## Install what is missing, check and test everything (ARGS="-k name")
 	@.ci/browser
 	@$(BIN)/python -m pytest $(ARGS)
 
