@@ -26,6 +26,7 @@ from controlplane.demo.processes import Processes
 from controlplane.demo.screen import Board, Screen
 from controlplane.demo.trace import rate_for_utilisation
 from controlplane.demo.traffic import Traffic
+from controlplane.domain.access import AccessRole
 from controlplane.domain.topology import StrategyName
 
 REFRESH_S = 0.5
@@ -63,6 +64,8 @@ async def stage(
         await _declare(control, rig.layout)
         await launch.start_envoy(rig, control)
         screen.board.console_url = f"{control.url}/console/"
+        token = await control.issue_token("demo-viewer", AccessRole.VIEWER)
+        screen.tell(f"look around meanwhile: {screen.board.console_url} with the token {token}")
         ready = Stage(
             options=options,
             rig=rig,
