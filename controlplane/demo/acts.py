@@ -6,6 +6,7 @@ Called by `run` in this order. Each act is one function of the stage and answers
 import asyncio
 import time
 from dataclasses import dataclass
+from statistics import fmean
 
 from controlplane.demo import commissioning, launch
 from controlplane.demo.commissioning import Commissioned
@@ -20,6 +21,7 @@ from controlplane.demo.options import (
     SWEEP_RATIOS,
 )
 from controlplane.demo.stage import Stage
+from controlplane.demo.trace import read_trace
 from controlplane.demo.traffic import Outage, Stretch
 
 # Where in the trace the comparison begins (a minute of the trace is a period).
@@ -151,18 +153,21 @@ async def _hold_utilization(stage: Stage, begun_s: float, length_s: float) -> No
     """Trim the common rate towards the agreed utilisation of the equal split.
 
     Only after whole periods of the batch load: within one, its own swing would be mistaken for
-    the requests'.
+    the requests'. The trace rises and falls, so what is coming counts with its own shape.
     """
+    shape = read_trace().shape(COMPARISON_START, round(length_s / PERIOD_S))
     wave_s = stage.rig.layout.datacenter(SECONDARY).background.period_s
-    factor, factor_sum = 1.0, 0.0
+    factor, load = 1.0, 0.0
     for wave in range(1, int((length_s - 1.0) // wave_s) + 1):
         await asyncio.sleep(begun_s + wave * wave_s - time.time())
-        factor_sum += factor
+        first, last = (round(n * wave_s / PERIOD_S) for n in (wave - 1, wave))
+        load += factor * sum(shape[first:last])
         mean = stage.board.measurements.mean_utilization(
             (EQUAL_LANE, SECONDARY), begun_s, time.time()
         )
         if mean is not None:
-            factor = stage.pace.trim(mean, factor_sum / wave, wave * wave_s / length_s)
+            done = wave * wave_s / length_s
+            factor = stage.pace.trim(mean, load / last, fmean(shape[last:]), done)
             stage.traffic.trim(factor)
 
 

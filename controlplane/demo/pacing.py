@@ -27,14 +27,15 @@ class Pace:
         own = max(measured_utilization - self.background, 0.05)
         return measured_rate_rps * (self.target - self.background) / own
 
-    def trim(self, mean: float, mean_factor: float, done: float) -> float:
+    def trim(self, mean: float, load: float, coming: float, done: float) -> float:
         """The factor on the rate for the rest of a comparison.
 
         Args:
             mean: utilisation so far (0..1), over whole periods of the batch load.
-            mean_factor: the factor's own mean so far, > 0.
+            load: mean of trace shape times factor so far, > 0.
+            coming: mean of the trace's shape in the rest, > 0.
             done: share of the comparison's time that has passed, 0 < done < 1.
         """
         wanted = (self.target - mean * done) / (1 - done) - self.background
-        own_per_factor = max(mean - self.background, 0.05) / mean_factor
-        return min(1 + LARGEST_TRIM, max(1 - LARGEST_TRIM, wanted / own_per_factor))
+        own_per_load = max(mean - self.background, 0.05) / load
+        return min(1 + LARGEST_TRIM, max(1 - LARGEST_TRIM, wanted / (own_per_load * coming)))

@@ -55,11 +55,13 @@ def test_a_lane_without_answers_cannot_be_compared() -> None:
 def test_the_pace_finds_the_rate_of_the_target() -> None:
     # Requests load the centre in proportion: 60/s gave 0.68 with 0.20 of batch load.
     assert PACE.rate_rps(60.0, 0.68) == pytest.approx(75.0)
-    assert PACE.trim(0.80, 1.0, 0.5) == pytest.approx(1.0)
-    assert PACE.trim(0.78, 1.0, 0.5) == pytest.approx(0.62 / 0.58)
-    assert PACE.trim(0.60, 1.0, 0.9) == 1 + LARGEST_TRIM
+    assert PACE.trim(0.80, 1.0, 1.0, 0.5) == pytest.approx(1.0)
+    assert PACE.trim(0.78, 1.0, 1.0, 0.5) == pytest.approx(0.62 / 0.58)
+    assert PACE.trim(0.60, 1.0, 1.0, 0.9) == 1 + LARGEST_TRIM
     # Half of the time at 1.1 gave the target: the load itself is too low by that much.
-    assert PACE.trim(0.80, 1.1, 0.5) == pytest.approx(1.1)
+    assert PACE.trim(0.80, 1.1, 1.0, 0.5) == pytest.approx(1.1)
+    # A trace that began low and will be high needs no trim to reach the target.
+    assert PACE.trim(0.2 + 0.6 * 0.96, 0.96, 1.04, 0.5) == pytest.approx(1.0)
 
 
 def test_the_fleet_is_a_valid_document_with_one_service_a_lane() -> None:
