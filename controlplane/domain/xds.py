@@ -182,12 +182,16 @@ def send(stream: Stream, kind: ResourceType, version: str) -> Stream:
 
 
 def settled(stream: Stream, offers: Mapping[ResourceType, str]) -> bool:
-    """Whether the consumer runs everything on offer that it subscribes to."""
-    return bool(stream.subscriptions) and all(
+    """Whether the consumer runs everything on offer that it subscribes to.
+
+    A consumer that is offered nothing, as in a group that the fleet does not declare, runs nothing.
+    """
+    wanted = [
         subscription.acked == offers[kind]
         for kind, subscription in stream.subscriptions.items()
         if kind in offers and (subscription.names or kind in WILDCARD)
-    )
+    ]
+    return bool(wanted) and all(wanted)
 
 
 def _first(stream: Stream, request: Request) -> Subscription:

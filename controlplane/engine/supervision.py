@@ -1,6 +1,7 @@
 """Keeps the engine's tasks alive: an unexpected error is logged, counted, and the task restarts.
 
-The only place that catches every exception. Cancellation passes.
+Here and where the loop decides service by service are the only places that catch every
+exception. Cancellation passes.
 """
 
 import asyncio

@@ -214,7 +214,7 @@ def test_types_without_names_or_offers_wait() -> None:
     consumer.ask(EDS)
     consumer.ask(RDS, WEB)
     assert consumer.sent() == []
-    assert xds.settled(consumer.stream, consumer.offers)
+    assert not xds.settled(consumer.stream, consumer.offers)
     assert not xds.settled(Stream(), consumer.offers)
     # No cluster is on offer, so nothing has to be warm.
     consumer.ask(CDS)
@@ -276,3 +276,8 @@ def test_a_stream_is_a_value() -> None:
     second, _ = xds.receive(first, Request(type=CDS))
     assert first == Stream()
     assert replace(second) == second
+
+
+def test_a_consumer_that_is_offered_nothing_runs_nothing() -> None:
+    stream, _ = xds.receive(xds.Stream(), Request(type=CDS))
+    assert not xds.settled(stream, {})
