@@ -8,7 +8,7 @@ publishes; revisions never go back.
 import asyncio
 from contextlib import suppress
 
-from controlplane.domain.snapshot import Section, Snapshot
+from controlplane.domain.snapshot import Snapshot
 
 
 class Publication:
@@ -37,17 +37,6 @@ class Publication:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 while (snapshot := self._current) is None or snapshot.revision <= revision:
-                    await self._changed.wait()
-                return snapshot
-        return None
-
-    async def section_changed(
-        self, section: Section, digest: str, timeout_s: float
-    ) -> Snapshot | None:
-        """The newest snapshot whose section has another digest; None when none came in time."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                while (snapshot := self._current) is None or snapshot.digests[section] == digest:
                     await self._changed.wait()
                 return snapshot
         return None

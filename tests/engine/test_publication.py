@@ -1,7 +1,7 @@
 import asyncio
 from dataclasses import replace
 
-from controlplane.domain.snapshot import Section, Snapshot, build
+from controlplane.domain.snapshot import Snapshot, build
 from controlplane.engine.publication import Publication
 from tests.builders import fleet
 
@@ -29,21 +29,3 @@ async def test_a_wait_ends_with_none_when_nothing_comes() -> None:
     publication.publish(_snapshot(1))
     assert await publication.changed_since(1, 0.01) is None
     assert await publication.changed_since(0, 0.01) is publication.current
-
-
-async def test_a_section_waits_for_its_own_change() -> None:
-    publication = Publication()
-    first = _snapshot(1)
-    publication.publish(first)
-    weights = asyncio.create_task(
-        publication.section_changed(Section.WEIGHTS, first.digests[Section.WEIGHTS], 5.0)
-    )
-    routes = asyncio.create_task(
-        publication.section_changed(Section.ROUTES, first.digests[Section.ROUTES], 0.05)
-    )
-    await asyncio.sleep(0)
-    publication.publish(_snapshot(2, primary=0.7))
-    changed = await weights
-    assert changed is not None
-    assert changed.revision == 2
-    assert await routes is None
