@@ -29,6 +29,9 @@ from controlplane.domain.topology import Service
 
 NODE = "demo-envoy"
 START_S = 20.0
+# The batch load moves between a few percent and 38 % of the workers: enough that the best split
+# moves with it.
+BATCH_SWING = 0.18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +54,14 @@ def new_layout() -> Layout:
         epoch_s=time.time(),
         lanes=lanes,
         datacenters=(
-            Datacenter(name=PRIMARY, workers=8, background=Background(seed=1)),
-            Datacenter(name=SECONDARY, workers=5, background=Background(seed=2, phase=0.5)),
+            Datacenter(
+                name=PRIMARY, workers=8, background=Background(seed=1, amplitude=BATCH_SWING)
+            ),
+            Datacenter(
+                name=SECONDARY,
+                workers=5,
+                background=Background(seed=2, phase=0.5, amplitude=BATCH_SWING),
+            ),
         ),
     ).on_free_ports()
 
