@@ -1,6 +1,6 @@
 """The calendar: pokes at set times, from APScheduler with its job store in memory.
 
-wiring adds the entries and starts it inside the running loop. An entry only pokes: it is a plain
+`serving` adds the entries and starts it inside the running loop. An entry only pokes: it is a plain
 function that returns at once, runs in the loop's own thread and is called late rather than twice
 after the loop was held up. Work belongs to the engine.
 """

@@ -1,4 +1,4 @@
-"""Makes the HTTP application from the engine's parts. Called by `wiring` and by tests."""
+"""Makes the HTTP application from the engine's parts. Called by `serving` and by tests."""
 
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version

@@ -44,9 +44,9 @@ def register(app: typer.Typer) -> None:
 
 def serve() -> None:
     """Run the control plane until Ctrl-C; settings are SIGNALBOX_... variables."""
-    from controlplane import settings, wiring
+    from controlplane import serving, settings
 
-    wiring.run(settings.load())
+    serving.run(settings.load())
 
 
 def demo(

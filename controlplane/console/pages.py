@@ -1,6 +1,6 @@
 """The console's routes: static files with a strict content policy, no data of their own.
 
-`wiring` hands them to the application. The page is one more client of /v1: everything it shows
+`serving` hands them to the application. The page is one more client of /v1: everything it shows
 it fetches with the token that its reader typed. Must never render anything on the server.
 """
 

@@ -1,6 +1,6 @@
 """Retention: drops what is older than its time, once a day.
 
-The calendar pokes, the supervisor keeps `run`; both come from wiring. Dropping goes in small
+The calendar pokes, the supervisor keeps `run`; both come from `serving`. Dropping goes in small
 transactions, so a snapshot that wants to be stored never waits long. What a store that is away
 could not drop is dropped at the next poke.
 """

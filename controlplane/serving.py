@@ -1,0 +1,137 @@
+"""Starts and stops `signalbox serve`: ports, signals, the calendar and the engine's tasks.
+
+Called by the command line. The order is the story of a start: take the port, let `wiring` build
+and restore the house, serve Envoys and the API, and only then let time pass.
+"""
+
+import asyncio
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+import uvicorn
+
+from controlplane import logs
+from controlplane.adapters.scheduler import Calendar
+from controlplane.api.app import create_app
+from controlplane.console.pages import pages
+from controlplane.domain.decisions import Trigger
+from controlplane.domain.errors import Retryable
+from controlplane.engine.access import Access
+from controlplane.settings import Settings
+from controlplane.wiring import House, house
+
+log = structlog.get_logger(__name__)
+
+RETENTION_HOUR_UTC = 3
+# Long polls and streams are cut at the end, so a stop is not held up by them.
+SHUTDOWN_S = 1
+SOCKET_BACKLOG = 2_048
+
+
+def run(settings: Settings) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Raises:
+        Conflict: another process serves this data folder.
+        Retryable: a port or the data folder cannot be used.
+    """
+    logs.configure(settings.log_format)
+    asyncio.run(serve(settings))
+
+
+async def serve(settings: Settings) -> None:
+    """Start in order, serve, stop in reverse order."""
+    listener = _listen(settings.http_host, settings.http_port)
+    address = f"http://{settings.http_host}:{listener.getsockname()[1]}"
+    with listener:
+        async with house(settings, address) as built:
+            ads_port = await built.plane.start()
+            await _tell_first_token(built.access)
+            log.info("serve.ready", api=address, ads=f"{settings.ads_host}:{ads_port}")
+            await _serve_until_stopped(built, listener)
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to us: uvicorn raises them again at its end, which would skip our own."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture nothing."""
+        yield
+
+
+async def _serve_until_stopped(built: House, listener: socket.socket) -> None:
+    server = _Server(
+        uvicorn.Config(
+            create_app(built.services, pages()),
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=SHUTDOWN_S,
+            h11_max_incomplete_event_size=64 * 1024,
+        )
+    )
+    calendar = _calendar(built)
+    async with asyncio.TaskGroup() as tasks:
+        keep = built.supervisor.keep
+        background = [
+            tasks.create_task(keep("loop", built.services.loop.run)),
+            tasks.create_task(keep("intake", built.services.intake.run)),
+            tasks.create_task(keep("retention", built.retention.run)),
+            *(
+                tasks.create_task(keep("courier", courier.run))
+                for courier in built.services.couriers
+            ),
+        ]
+        calendar.start()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, server.handle_exit, number, None)
+        # What was declared before this start is put in force without waiting for the timer.
+        built.pokes.poke(Trigger.OPERATOR)
+        # A process that never runs at that hour must forget, too.
+        built.retention.poke()
+        try:
+            await server.serve(sockets=[listener])
+        finally:
+            calendar.stop()
+            for task in background:
+                task.cancel()
+
+
+def _calendar(built: House) -> Calendar:
+    settings = built.settings
+    calendar = Calendar()
+    cycle_s = settings.cadence.cycle_s * settings.time_scale
+    calendar.every(cycle_s, lambda: built.pokes.poke(Trigger.TIMER), "cycle")
+    calendar.daily(RETENTION_HOUR_UTC, built.retention.poke, "retention")
+    return calendar
+
+
+async def _tell_first_token(access: Access) -> None:
+    secret = await access.ensure_first()
+    if secret is not None:
+        sys.stdout.write(
+            f"First start. One-time admin token (not shown again):\n  {secret}\n"
+            "Create your own with it: signalbox token create NAME --role admin\n"
+        )
+        sys.stdout.flush()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(SOCKET_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise Retryable(
+            "api_port_unavailable",
+            f"cannot listen on {host}:{port}: {error}; free the port or set SIGNALBOX_HTTP_PORT",
+        ) from error
+    listener.setblocking(False)
+    return listener
