@@ -16,6 +16,7 @@ from controlplane.domain.access import Permission, Principal
 from controlplane.engine.access import Access
 from controlplane.engine.consumers import Consumers
 from controlplane.engine.delivery import Courier
+from controlplane.engine.findings import Findings
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.intake import Intake
 from controlplane.engine.loop import ReconcileLoop
@@ -48,6 +49,11 @@ class ApiServices:
     instruments: Instruments
     ready: Callable[[], bool]
     period_s: float = 60.0
+
+    @property
+    def findings(self) -> Findings:
+        """What is wrong now."""
+        return self.instruments.findings
 
 
 _bearer = HTTPBearer(auto_error=False, description="A token, `sbx_...`")

@@ -6,6 +6,7 @@ routes, enums and data planes' names. docs/metrics.md lists every metric.
 
 import asyncio
 import time
+from collections import Counter as Counts
 from collections.abc import Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -16,9 +17,9 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.api.dependencies import ApiServices
+from controlplane.domain.findings import Severity, Source
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.engine.delivery import DeliveryState
-from controlplane.engine.faults import Step
 from controlplane.ports import PlaneNode
 
 MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -103,7 +104,7 @@ class _Engine(Collector):
         yield from self._snapshot()
         yield self._samples()
         yield self._decisions()
-        yield self._faults()
+        yield from self._findings()
         yield from self._gateways()
         yield self._deliveries()
         yield from self._stages()
@@ -137,15 +138,20 @@ class _Engine(Collector):
             family.add_metric((outcome.value,), self._services.loop.outcomes[outcome])
         return family
 
-    def _faults(self) -> Metric:
-        family = CounterMetricFamily(
-            "signalbox_service_faults",
-            "Services that a cycle could not decide or build.",
-            labels=("step",),
+    def _findings(self) -> Iterator[Metric]:
+        findings = self._services.findings
+        standing = GaugeMetricFamily(
+            "signalbox_findings", "Findings that stand now.", labels=("source", "severity")
         )
-        for step in Step:
-            family.add_metric((step.value,), self._services.loop.faults.counts[step])
-        return family
+        appeared = CounterMetricFamily(
+            "signalbox_findings_appeared", "Findings since the start.", labels=("source",)
+        )
+        now = Counts((one.source, one.observation.severity) for one in findings.standing())
+        for source in Source:
+            appeared.add_metric((source.value,), findings.appeared[source])
+            for severity in Severity:
+                standing.add_metric((source.value, severity.value), now[source, severity])
+        yield from (standing, appeared)
 
     def _gateways(self) -> Iterator[Metric]:
         connected = GaugeMetricFamily(

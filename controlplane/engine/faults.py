@@ -1,17 +1,14 @@
-"""Services that a cycle could not decide or build: what stands, and how often it happened.
+"""Services that a cycle could not decide or build, as observations.
 
-The loop reports each cycle's faults here. One that goes on is logged once, with its traceback,
-and counted each time; so is its end.
+The loop reports each cycle's faults to the findings; one that goes on is one finding, and its
+traceback is logged once.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-import structlog
-
-log = structlog.get_logger(__name__)
+from controlplane.domain.findings import Observation, Severity
 
 
 class Step(StrEnum):
@@ -21,7 +18,11 @@ class Step(StrEnum):
     BUILD = "build"
 
 
-EVENTS: Mapping[Step, str] = {Step.DECIDE: "decision.failed", Step.BUILD: "service.not_built"}
+CODES: Mapping[Step, str] = {Step.DECIDE: "decision_failed", Step.BUILD: "service_not_built"}
+HELD: Mapping[Step, str] = {
+    Step.DECIDE: "its shares stay as they are",
+    Step.BUILD: "what is published of it stays; before its first snapshot it is left out",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,29 +34,17 @@ class Fault:
     error: Exception
 
 
-class Faults:
-    """Standing faults by service; `counts` since the start, for /metrics."""
+def subject_of(service: str) -> str:
+    """A service as the subject of a finding."""
+    return f"service/{service}"
 
-    def __init__(self) -> None:
-        self.counts: Counter[Step] = Counter()
-        self._standing: dict[tuple[Step, str], str] = {}
 
-    @property
-    def services(self) -> tuple[str, ...]:
-        """Services with a standing fault, sorted."""
-        return tuple(sorted({service for _, service in self._standing}))
-
-    def report(self, step: Step, faults: Iterable[Fault], untried: Collection[str] = ()) -> None:
-        """Take the faults of one cycle; earlier ones end, but for services that were not tried."""
-        found = {fault.service: fault for fault in faults}
-        self.counts[step] += len(found)
-        for service, fault in found.items():
-            words = f"{type(fault.error).__name__}: {fault.error}"
-            if self._standing.get((step, service)) != words:
-                self._standing[step, service] = words
-                log.error(EVENTS[step], service=service, reason=words, exc_info=fault.error)
-        ours = [service for stood, service in self._standing if stood is step]
-        for service in ours:
-            if service not in found and service not in untried:
-                del self._standing[step, service]
-                log.info("service.sound_again", service=service, step=step)
+def observed(fault: Fault) -> Observation:
+    """The fault as what is wrong with its service."""
+    return Observation(
+        code=CODES[fault.step],
+        subject=subject_of(fault.service),
+        message=f"{type(fault.error).__name__}: {fault.error}",
+        held=HELD[fault.step],
+        severity=Severity.CRITICAL,
+    )

@@ -8,20 +8,21 @@ the last snapshot stays in force everywhere.
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import structlog
 
 from controlplane.domain.decisions import Decision, Trigger
 from controlplane.domain.errors import Conflict, ControlPlaneError, Retryable
+from controlplane.domain.findings import Source
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.snapshot import Snapshot
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.cycle import Facts, decide, stamped
 from controlplane.engine.desired import Desired, desired, published_shares
-from controlplane.engine.faults import Fault, Faults, Step
+from controlplane.engine.faults import Fault, Step, observed, subject_of
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.intake import Intake
 from controlplane.engine.models import Models
@@ -51,8 +52,7 @@ class LoopParts:
 class ReconcileLoop:
     """Owns the decisions in force and the order in which snapshots are made.
 
-    `outcomes` counts decisions since the start, for /metrics; `faults` knows the services that
-    could not be decided or built.
+    `outcomes` counts decisions since the start, for /metrics.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class ReconcileLoop:
         self._limits = limits
         self._now = instruments.now
         self._stages = instruments.stages
+        self._findings = instruments.findings
         self._decisions: dict[str, Decision] = {}
         self._store_away = False
         self.outcomes: Counter[Outcome] = Counter()
-        self.faults = Faults()
 
     @property
     def decisions(self) -> Mapping[str, Decision]:
@@ -102,8 +102,8 @@ class ReconcileLoop:
             result = await asyncio.to_thread(
                 _cycle, facts, triggers, self._parts.publication.current
             )
-        self.faults.report(Step.DECIDE, result.faults, facts.windows.keys() - triggers.keys())
-        self.faults.report(Step.BUILD, result.desired.faults)
+        self._report(Step.DECIDE, result.faults, facts.windows.keys() - triggers.keys())
+        self._report(Step.BUILD, result.desired.faults)
         try:
             revision = await self._publish(result.desired.snapshot)
         except Retryable as error:
@@ -116,6 +116,19 @@ class ReconcileLoop:
         else:
             self._store_away = False
             await self._settle(stamped(result.made, revision))
+
+    def _report(self, step: Step, faults: Iterable[Fault], untried: Iterable[str] = ()) -> None:
+        """Faults become findings; a new one is logged with its traceback."""
+        by_subject = {subject_of(fault.service): fault for fault in faults}
+        new = self._findings.report(
+            Source.LOOP,
+            map(observed, by_subject.values()),
+            scope=step,
+            untried={subject_of(service) for service in untried},
+        )
+        for finding in new:
+            fault = by_subject[finding.observation.subject]
+            log.error("service.failed", service=fault.service, step=step, exc_info=fault.error)
 
     def _hold(self, error: Retryable) -> None:
         """The store is away: said once; the stage counts each attempt."""
@@ -209,7 +222,7 @@ def _cycle(facts: Facts, triggers: Mapping[str, Trigger], published: Snapshot | 
             continue
         try:
             made.append(decide(facts, service, triggers[service.name]))
-        except Exception as error:  # noqa: BLE001 -- any strategy; Faults logs the traceback
+        except Exception as error:  # noqa: BLE001 -- any strategy; the loop logs the traceback
             faults.append(Fault(service=service.name, step=Step.DECIDE, error=error))
     wanted = desired(facts, made, published)
     # What is not in the snapshot is not in force.

@@ -1,7 +1,7 @@
-"""Durations, counts and outcomes of the engine's stages; /metrics reads them.
+"""What every part of the engine is given: the clock, the stages' totals, the findings.
 
-A stage is a step of the data's way (`intake`, `decide`, `append`, `deliver`). Counting here
-keeps the metrics library out of the engine.
+A stage is a step of the data's way (`intake`, `decide`, `append`, `deliver`); /metrics reads its
+durations, counts and outcomes. Counting here keeps the metrics library out of the engine.
 """
 
 import time
@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from controlplane.engine.findings import Findings
 
 
 class Stage(StrEnum):
@@ -60,11 +62,17 @@ class Stages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruments:
-    """What every part of the engine is given: the clock and the stages' totals.
+    """What every part of the engine is given.
 
     Attributes:
         now: the only clock, UTC epoch seconds.
+        findings: where it reports what is wrong with an item.
     """
 
     now: Callable[[], float] = time.time
     stages: Stages = field(default_factory=Stages)
+    findings: Findings = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Made here, so that nobody can join a register to another clock.
+        object.__setattr__(self, "findings", Findings(self.now))

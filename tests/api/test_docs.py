@@ -21,12 +21,11 @@ async def test_every_call_is_documented_and_every_documented_call_exists(house: 
 
 
 async def test_the_documented_roles_are_those_that_are_let_in(house: House) -> None:
-    parts = dict.fromkeys(("name", "digest", "token_id", "decision_id"), "x")
     for role in AccessRole:
         async with house.client(role) as client:
             for method, path, who in ROW.findall(TEXT):
                 if path == "/v1/watch":
                     continue
-                status = (await client.request(method, path.format_map(parts))).status_code
+                status = (await client.request(method, re.sub(r"\{\w+\}", "x", path))).status_code
                 let_in = who in ("every role", "everyone") or role.value in who.split(", ")
                 assert (status != 403) == let_in, (role, method, path)

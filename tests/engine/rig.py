@@ -6,6 +6,7 @@ from controlplane.domain.decisions import Trigger
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.topology import Fleet
 from controlplane.engine.cadence import Cadence
+from controlplane.engine.findings import Findings
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.intake import Intake
 from controlplane.engine.loop import LoopParts, ReconcileLoop
@@ -87,6 +88,16 @@ class Rig:
         await other.intake.restore()
         await other.loop.restore()
         return other
+
+    @property
+    def findings(self) -> Findings:
+        """What is wrong now."""
+        return self.instruments.findings
+
+    @property
+    def troubled(self) -> list[str]:
+        """Subjects of the standing findings."""
+        return [finding.observation.subject for finding in self.findings.standing()]
 
     @property
     def revision(self) -> int:

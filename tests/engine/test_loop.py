@@ -12,7 +12,6 @@ from controlplane.domain.strategies import registry
 from controlplane.domain.strategies.situation import Proposal, Situation
 from controlplane.domain.topology import Cluster, Service, StrategyName
 from controlplane.engine import loop as loops
-from controlplane.engine.faults import Step
 from controlplane.engine.stages import Stage, StageOutcome
 from tests.builders import fleet, service
 from tests.engine.rig import Rig
@@ -241,15 +240,16 @@ async def test_a_strategy_that_raises_holds_its_service_and_the_rest_ships(
         assert rig.weights("orders") == BY_CAPACITY
         assert set(rig.loop.decisions) == {"tickets"}
         await rig.tick()
-    failures = [entry for entry in logs if entry["event"] == "decision.failed"]
+    failures = [entry for entry in logs if entry["event"] == "service.failed"]
     assert [(entry["service"], entry["log_level"]) for entry in failures] == [("orders", "error")]
     assert isinstance(failures[0]["exc_info"], ZeroDivisionError)
-    assert rig.loop.faults.counts == {Step.DECIDE: 2, Step.BUILD: 0}
-    assert rig.loop.faults.services == ("orders",)
+    (standing,) = rig.findings.standing()
+    assert (standing.observation.code, standing.reports) == ("decision_failed", 2)
+    assert standing.observation.subject == "service/orders"
     await rig.tick(Trigger.ALARM, frozenset({"tickets"}))
-    assert rig.loop.faults.services == ("orders",)
+    assert rig.troubled == ["service/orders"]
     await rig.tick()
-    assert rig.loop.faults.services == ()
+    assert rig.troubled == []
     assert set(rig.loop.decisions) == {"orders", "tickets"}
 
 
@@ -264,7 +264,7 @@ async def test_a_service_that_cannot_be_built_keeps_what_is_published() -> None:
     empty = _without_endpoints(service("orders"))
     with capture_logs() as logs:
         await rig.declare(fleet(empty, service("tickets", EQUALIZER)))
-    assert [entry["event"] for entry in logs].count("service.not_built") == 1
+    assert [entry["event"] for entry in logs].count("service.failed") == 1
     assert rig.revision == 1
     await rig.measure()
     await rig.tick()
@@ -280,7 +280,7 @@ async def test_a_service_that_cannot_be_built_keeps_what_is_published() -> None:
     await again.tick(Trigger.OPERATOR)
     assert again.publication.current == current
     await rig.declare(fleet(service("orders"), service("tickets", EQUALIZER)))
-    assert rig.loop.faults.services == ()
+    assert rig.troubled == []
 
 
 async def test_a_service_that_was_never_built_is_left_out_with_its_routes() -> None:
@@ -290,5 +290,8 @@ async def test_a_service_that_was_never_built_is_left_out_with_its_routes() -> N
     assert current is not None
     assert [one.service for one in current.content.endpoints.services] == ["tickets"]
     assert [route.service for route in current.content.routes.routes] == ["tickets"]
-    assert rig.loop.faults.services == ("orders",)
-    assert rig.loop.faults.counts[Step.BUILD] == 1
+    (standing,) = rig.findings.standing()
+    assert (standing.observation.code, standing.observation.subject) == (
+        "service_not_built",
+        "service/orders",
+    )
