@@ -6,16 +6,18 @@ transaction. Stores raise `Retryable` when they are away and `Conflict` when an 
 revision or generation is no longer the newest.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from controlplane.domain.access import AuditEntry, Token
 from controlplane.domain.decisions import Decision, Split
+from controlplane.domain.jobs import Job
+from controlplane.domain.retraining import Coverage
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.strategies.situation import LearnedModel, Note
 from controlplane.domain.telemetry import Sample
-from controlplane.domain.topology import Fleet
+from controlplane.domain.topology import Fleet, Service
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +85,69 @@ class SampleStore(Protocol):
     async def since(self, service: str, time_s: float) -> list[Sample]:
         """Samples of one service with sender's time >= `time_s`, by time, then data centre."""
 
+    async def page(self, service: str, after: tuple[float, str]) -> list[Sample]:
+        """Some thousands in the same order, behind a (time, data centre); [] at the end."""
+
+    async def coverage(self, service: str) -> Coverage:
+        """Since when and for how many times a service has samples."""
+
 
 class Expiring(Protocol):
-    """A store that forgets what is old: samples and decisions."""
+    """A store that forgets what is old: samples, decisions and jobs."""
 
     async def prune(self, before_s: float) -> int:
         """Drop what is of a time < `before_s`, in transactions of bounded size; how many went."""
+
+
+class JobStore(Protocol):
+    """Jobs by id; unfinished ones never expire."""
+
+    async def put(self, job: Job, audit: AuditEntry | None = None) -> None:
+        """Store a job, or its next state over the earlier one."""
+
+    async def by_id(self, job_id: str) -> Job:
+        """One job; NotFound."""
+
+    async def recent(self, service: str | None, limit: int) -> list[Job]:
+        """Newest first, of one service or of all."""
+
+    async def unfinished(self) -> list[Job]:
+        """Jobs that are queued or running, oldest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingOrder:
+    """What to train.
+
+    Attributes:
+        service: as declared, two data centres, primary first.
+        seed: the same rows and seed give the same model.
+        day_s: length of a day, for the daily profile of the load.
+        settings: name of the training settings.
+    """
+
+    service: Service
+    seed: int
+    day_s: float
+    settings: str
+
+
+# How far a training is, 0..1, and a word about it.
+Told = Callable[[float, str], None]
+
+
+class Trainer(Protocol):
+    """Trains a model, in a process of its own."""
+
+    async def train(self, order: TrainingOrder, rows: AsyncIterator[str], told: Told) -> bytes:
+        """Read the data set (CSV text in pieces) once, train, return the artifact.
+
+        Ends with everything that it started, also when it is cancelled.
+
+        Raises:
+            Invalid: the data set cannot be trained on; the message says why.
+            Retryable: training is not possible here and now, or took too long.
+        """
 
 
 class TokenStore(Protocol):

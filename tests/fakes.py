@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from controlplane.domain.access import AuditEntry, Token
 from controlplane.domain.decisions import Decision, Split, split_of
 from controlplane.domain.errors import Conflict, NotFound, Retryable
+from controlplane.domain.jobs import Job
+from controlplane.domain.retraining import Coverage
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample
@@ -164,11 +166,57 @@ class MemorySampleStore:
         keys = sorted(k for k in self.samples if k[0] == service and k[1] >= time_s)
         return [self.samples[key] for key in keys]
 
+    async def page(self, service: str, after: tuple[float, str]) -> list[Sample]:
+        self.outage.check()
+        keys = sorted(k for k in self.samples if k[0] == service and k[1:] > after)
+        return [self.samples[key] for key in keys[:1_000]]
+
+    async def coverage(self, service: str) -> Coverage:
+        self.outage.check()
+        times = {time_s for name, time_s, _ in self.samples if name == service}
+        return Coverage(first_s=min(times), rows=len(times)) if times else Coverage()
+
     async def prune(self, before_s: float) -> int:
         self.outage.check()
         old = [key for key in self.samples if key[1] < before_s]
         for key in old:
             del self.samples[key]
+        return len(old)
+
+
+@dataclass(slots=True)
+class MemoryJobStore:
+    audit: MemoryAuditLog = field(default_factory=MemoryAuditLog)
+    outage: Outage = field(default_factory=Outage)
+    jobs: dict[str, Job] = field(default_factory=dict)
+
+    async def put(self, job: Job, audit: AuditEntry | None = None) -> None:
+        self.outage.check()
+        self.jobs[job.id] = job
+        if audit is not None:
+            self.audit.entries.append(audit)
+
+    async def by_id(self, job_id: str) -> Job:
+        self.outage.check()
+        if job_id not in self.jobs:
+            raise NotFound("job_not_found", f"there is no job {job_id}")
+        return self.jobs[job_id]
+
+    async def recent(self, service: str | None, limit: int) -> list[Job]:
+        self.outage.check()
+        wanted = [job for job in self.jobs.values() if service in (None, job.service)]
+        return sorted(wanted, key=lambda j: (j.created_s, j.id), reverse=True)[:limit]
+
+    async def unfinished(self) -> list[Job]:
+        self.outage.check()
+        jobs = [job for job in self.jobs.values() if not job.final]
+        return sorted(jobs, key=lambda j: (j.created_s, j.id))
+
+    async def prune(self, before_s: float) -> int:
+        self.outage.check()
+        old = [key for key, job in self.jobs.items() if job.final and job.created_s < before_s]
+        for key in old:
+            del self.jobs[key]
         return len(old)
 
 
@@ -278,6 +326,7 @@ class MemoryStores:
     samples: MemorySampleStore = field(init=False)
     tokens: MemoryTokenStore = field(init=False)
     models: MemoryModelRegistry = field(init=False)
+    jobs: MemoryJobStore = field(init=False)
 
     def __post_init__(self) -> None:
         self.audit = MemoryAuditLog(outage=self.outage)
@@ -287,3 +336,4 @@ class MemoryStores:
         self.samples = MemorySampleStore(outage=self.outage)
         self.tokens = MemoryTokenStore(audit=self.audit, outage=self.outage)
         self.models = MemoryModelRegistry(audit=self.audit, outage=self.outage)
+        self.jobs = MemoryJobStore(audit=self.audit, outage=self.outage)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from controlplane.domain.retraining import Coverage
 from controlplane.domain.telemetry import Sample
 from tests.ports.conftest import Stores
 from tests.ports.examples import sample
@@ -46,3 +47,20 @@ async def test_prune_drops_what_is_older(stores: Stores) -> None:
     assert await stores.samples.since("tickets", 0) == [sample(120)]
     assert await stores.samples.since("video", 0) == []
     assert await stores.samples.prune(before_s=120) == 0
+
+
+async def test_page_by_page_in_the_same_order(stores: Stores) -> None:
+    samples = [sample(float(n), name) for n in range(3_000) for name in ("east", "west")]
+    await stores.samples.append(samples)
+    found: list[Sample] = []
+    after = (0.0, "west")
+    while page := await stores.samples.page("tickets", after):
+        found += page
+        after = (page[-1].time_s, page[-1].datacenter)
+    assert found == samples[2:]
+
+
+async def test_coverage_counts_times_not_data_centres(stores: Stores) -> None:
+    assert await stores.samples.coverage("tickets") == Coverage()
+    await stores.samples.append([sample(60), sample(60, "west"), sample(180)])
+    assert await stores.samples.coverage("tickets") == Coverage(first_s=60.0, rows=2)

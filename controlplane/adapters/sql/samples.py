@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, delete, select, tuple_
+from sqlalchemy import Row, delete, func, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from controlplane.adapters.sql.database import Database
@@ -12,6 +12,7 @@ from controlplane.adapters.sql.services import services
 from controlplane.adapters.sql.sqlite import Durability
 from controlplane.adapters.sql.tables import SAMPLES
 from controlplane.adapters.sql.upsert import insert_or_replace
+from controlplane.domain.retraining import Coverage
 from controlplane.domain.telemetry import Sample
 
 # Rows per transaction. Written: the loop prepares 500 rows in some 5 ms, and a snapshot that wants
@@ -36,13 +37,28 @@ class SqlSampleStore:
     async def since(self, service: str, time_s: float) -> list[Sample]:
         """Samples of one service with sender's time >= `time_s`, by time, then data centre."""
         found: list[Sample] = []
-        page = await self._page(service, (time_s, ""))
-        while page:
-            # Thousands of rows take longer than the loop may be held up.
-            found += await asyncio.to_thread(_samples, page)
-            last = found[-1]
-            page = await self._page(service, (last.time_s, last.datacenter))
+        after = (time_s, "")
+        while page := await self.page(service, after):
+            found += page
+            after = (page[-1].time_s, page[-1].datacenter)
         return found
+
+    async def page(self, service: str, after: tuple[float, str]) -> list[Sample]:
+        """The next `READ_ROWS` samples behind a (time, data centre), in that order."""
+        # Thousands of rows take longer than the loop may be held up.
+        return await asyncio.to_thread(_samples, await self._page(service, after))
+
+    async def coverage(self, service: str) -> Coverage:
+        """Time of the oldest sample, and how many times there are."""
+        times = (func.min(SAMPLES.c.time_s), func.count(SAMPLES.c.time_s.distinct()))
+        query = select(*times).where(SAMPLES.c.service == service)
+
+        async def work(connection: AsyncConnection) -> tuple[float | None, int]:
+            first_s, rows = (await connection.execute(query)).one()
+            return first_s, rows
+
+        first_s, rows = await self._database.read(work)
+        return Coverage() if first_s is None else Coverage(first_s=first_s, rows=rows)
 
     async def prune(self, before_s: float) -> int:
         """Drop samples with sender's time < `before_s`, service by service; how many went."""

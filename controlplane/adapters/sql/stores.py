@@ -17,6 +17,7 @@ from controlplane.adapters.sql.audit import SqlAuditLog
 from controlplane.adapters.sql.database import Database
 from controlplane.adapters.sql.decisions import SqlDecisionStore
 from controlplane.adapters.sql.fleets import SqlFleetStore
+from controlplane.adapters.sql.jobs import SqlJobStore
 from controlplane.adapters.sql.models import ModelShelf, SqlModelRegistry
 from controlplane.adapters.sql.outages import translated
 from controlplane.adapters.sql.samples import SqlSampleStore
@@ -38,6 +39,7 @@ class SqlStores:
     tokens: SqlTokenStore
     audit: SqlAuditLog
     models: SqlModelRegistry
+    jobs: SqlJobStore
     database: Database
 
     @classmethod
@@ -69,6 +71,7 @@ class SqlStores:
             tokens=SqlTokenStore(database),
             audit=SqlAuditLog(database),
             models=SqlModelRegistry(database, shelf),
+            jobs=SqlJobStore(database),
             database=database,
         )
 

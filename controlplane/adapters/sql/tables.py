@@ -119,6 +119,19 @@ AUDIT = Table(
     sqlite_autoincrement=True,
 )
 
+# `state` stands beside the body so that unfinished ones are found without reading all.
+JOBS = Table(
+    "jobs",
+    METADATA,
+    Column("id", String, primary_key=True),
+    Column("service", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("created_s", Float, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index(None, "service", "created_s"),
+    Index(None, "created_s"),
+)
+
 MODELS = Table(
     "models",
     METADATA,
