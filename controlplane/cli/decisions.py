@@ -64,7 +64,7 @@ def show(
         print(line)
     for note in decision["notes"]:
         print(f"- {note['code']}: {note['message']}")
-    _show_samples(decision["samples"])
+    _show_samples(_newest(decision["samples"]))
 
 
 def _facts(decision: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -98,6 +98,11 @@ def _curve(decision: Mapping[str, Any]) -> Iterator[str]:
         yield from lines
         yield f"  {APPLIED} applied before, {PROPOSED} proposed, {DECIDED} decided"
         yield ""
+
+
+def _newest(samples: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The last one of each data centre; a decision lists its samples by time."""
+    return list({sample["datacenter"]: sample for sample in samples}.values())
 
 
 def _show_samples(samples: list[Mapping[str, Any]]) -> None:

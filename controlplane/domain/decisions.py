@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState, Outcome
 from controlplane.domain.strategies.situation import CurvePoint, Note, Shares
 from controlplane.domain.telemetry import Sample
@@ -18,14 +19,33 @@ class Trigger(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What a decision read beside samples and model, so that it can be made again.
+
+    Attributes:
+        generation: of the fleet that declared the service.
+        state: what the guards remembered before; `Decision.state` is after.
+        period_s, cycle_s: of that time, in seconds.
+    """
+
+    generation: int
+    state: GuardState
+    limits: EnvelopeLimits
+    period_s: float
+    cycle_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """One service, one cycle.
 
     Attributes:
         id: `<service>@<time in ms>`, unique because one leader decides.
         centers: data centre names, the order of every `Shares` here.
-        samples: the newest sample of each data centre that was used.
+        samples: every sample that the decision could read, by data centre, then time.
         revision: the snapshot that first carried it; 0 when nothing was published.
+        inputs: None in decisions of before they were recorded.
+        learned, urgent: of the proposal, as `Proposal` has them.
     """
 
     id: str
@@ -44,6 +64,9 @@ class Decision:
     state: GuardState
     model: str = ""
     revision: int = 0
+    inputs: Inputs | None = None
+    learned: bool = False
+    urgent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

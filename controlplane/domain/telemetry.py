@@ -155,6 +155,21 @@ def extended(window: ServiceWindow, samples: Iterable[Sample], keep_s: float) ->
     return replace(window, samples=kept)
 
 
+def shortened(window: ServiceWindow, since_s: float, least: int) -> ServiceWindow:
+    """The window without what arrived before `since_s`, but at least the `least` newest of each."""
+    return replace(
+        window,
+        samples={
+            name: tuple(
+                sample
+                for index, sample in enumerate(history, least - len(history))
+                if index >= 0 or sample.received_s >= since_s
+            )
+            for name, history in window.samples.items()
+        },
+    )
+
+
 def _order(sample: Sample) -> tuple[float, float]:
     """When a sample was true, at the latest when it was received."""
     return min(sample.time_s, sample.received_s), sample.time_s

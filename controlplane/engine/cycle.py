@@ -6,16 +6,21 @@ here depends on its arguments alone.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
-from controlplane.domain.decisions import Decision, Trigger
+from controlplane.domain.decisions import Decision, Inputs, Trigger
 from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import Center, LearnedModel, Shares, Situation
-from controlplane.domain.telemetry import ServiceWindow
+from controlplane.domain.telemetry import ServiceWindow, shortened
 from controlplane.domain.topology import Fleet, Service
 from controlplane.engine.cadence import Cadence
+
+# Beyond the last cycle, a decision reads this many periods more, or this many samples of a data
+# centre that has been silent.
+READ_PERIODS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +28,7 @@ class Facts:
     """Everything that one cycle reads.
 
     Attributes:
+        generation: of the fleet.
         shares: service -> data centre -> share in force, from the published snapshot, so that a
             crash between publishing and recording loses nothing.
         states: service -> what the guards remember.
@@ -36,6 +42,7 @@ class Facts:
     cadence: Cadence
     limits: EnvelopeLimits
     now_s: float
+    generation: int = 0
 
 
 def decide(facts: Facts, service: Service, trigger: Trigger) -> Decision:
@@ -44,7 +51,6 @@ def decide(facts: Facts, service: Service, trigger: Trigger) -> Decision:
     state = facts.states.get(service.name, GuardState())
     proposal = propose(situation)
     verdict = judge(proposal, situation, state, facts.limits)
-    newest = (situation.window.latest(center.name) for center in situation.centers)
     return Decision(
         id=f"{service.name}@{round(facts.now_s * 1000)}",
         time_s=facts.now_s,
@@ -58,14 +64,28 @@ def decide(facts: Facts, service: Service, trigger: Trigger) -> Decision:
         outcome=verdict.outcome,
         curve=proposal.curve,
         notes=(*proposal.notes, *verdict.notes),
-        samples=tuple(sample for sample in newest if sample is not None),
+        samples=tuple(chain.from_iterable(situation.window.samples.values())),
         state=verdict.state,
         model=situation.model.digest if situation.model is not None else "",
+        inputs=Inputs(
+            generation=facts.generation,
+            state=state,
+            limits=facts.limits,
+            period_s=situation.period_s,
+            cycle_s=situation.cycle_s,
+        ),
+        learned=proposal.learned,
+        urgent=proposal.urgent,
     )
 
 
 def situate(facts: Facts, service: Service) -> Situation:
-    """The situation of one service: what its strategy and its guards will read."""
+    """The situation of one service: what its strategy and its guards will read.
+
+    No sample that it leaves out is read by them, so what is recorded can be replayed.
+    """
+    window = facts.windows.get(service.name, ServiceWindow(service=service.name))
+    since_s = facts.now_s - facts.cadence.cycle_s - READ_PERIODS * facts.cadence.period_s
     centers = {center.name: center for center in facts.fleet.datacenters}
     return Situation(
         service=service,
@@ -73,7 +93,7 @@ def situate(facts: Facts, service: Service) -> Situation:
             Center(datacenter=centers[cluster.datacenter], cluster=cluster)
             for cluster in service.clusters
         ),
-        window=facts.windows.get(service.name, ServiceWindow(service=service.name)),
+        window=shortened(window, since_s, READ_PERIODS),
         applied=applied_shares(service, facts.shares.get(service.name, {})),
         now_s=facts.now_s,
         period_s=facts.cadence.period_s,

@@ -164,6 +164,7 @@ class ReconcileLoop:
             cadence=self._cadence,
             limits=self._limits,
             now_s=self._now(),
+            generation=parts.fleets.current.generation,
         )
 
     async def _publish(self, wanted: Snapshot) -> int:

@@ -5,7 +5,8 @@ same proposal, situation and state give the same verdict.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from controlplane.domain.guardrails.bounds import exact, keeps_serving, within_bounds, within_step
 from controlplane.domain.guardrails.capacity import measured, relieved, within_capacity
@@ -24,6 +25,7 @@ from controlplane.domain.guardrails.learning import (
     well_formed,
     worthwhile,
 )
+from controlplane.domain.guardrails.ledger import foretold, settled
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.pacing import (
     cooled_down,
@@ -31,8 +33,9 @@ from controlplane.domain.guardrails.pacing import (
     recent_changes,
     within_budget,
 )
-from controlplane.domain.guardrails.state import GuardState, Outcome, Verdict
-from controlplane.domain.strategies.situation import Proposal, Situation
+from controlplane.domain.guardrails.skill import recent_reverts, skilled
+from controlplane.domain.guardrails.state import Demotion, GuardState, Outcome, Verdict
+from controlplane.domain.strategies.situation import Note, Proposal, Shares, Situation
 
 Guard = Callable[[Draft, Situation, GuardState, EnvelopeLimits], Draft]
 
@@ -45,6 +48,7 @@ GUARDS: tuple[Guard, ...] = (
     measured,
     well_formed,
     promise_kept,
+    skilled,
     within_bounds,
     supported,
     within_step,
@@ -64,8 +68,22 @@ OUTCOMES = {
     Course.RAMP: Outcome.RAMPED,
 }
 
-# How long reverts are remembered, in windows of the change budget (an hour each).
-REVERT_MEMORY = 2
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """One guard's part of a verdict.
+
+    Attributes:
+        before, after: shares that would have gone out, before and after it.
+        course: what the draft was about to do after it.
+        notes: what it had to say; () when it let the draft pass.
+    """
+
+    guard: str
+    before: Shares
+    after: Shares
+    course: Course
+    notes: tuple[Note, ...]
 
 
 def judge(
@@ -81,14 +99,7 @@ def judge(
         The shares to put in force (sum 1), the notes of the guards (not the proposal's own), and
         the state to store with them.
     """
-    draft = Draft(
-        proposal=proposal,
-        target=proposal.shares,
-        cycles_over=state.cycles_over,
-        counted_s=state.counted_s,
-    )
-    for guard in GUARDS:
-        draft = guard(draft, situation, state, limits)
+    draft = _drafts(proposal, situation, state, limits)[-1]
     if distance(draft.target, situation.applied) < NEGLIGIBLE:
         draft = replace(draft, target=situation.applied, course=Course.HOLD)
     else:
@@ -101,15 +112,50 @@ def judge(
     )
 
 
+def passages(
+    proposal: Proposal, situation: Situation, state: GuardState, limits: EnvelopeLimits
+) -> tuple[Passage, ...]:
+    """What each guard did with the proposal, in order; arguments as for `judge`."""
+    drafts = _drafts(proposal, situation, state, limits)
+    return tuple(
+        Passage(
+            guard=guard.__name__,
+            before=before.target,
+            after=after.target,
+            course=after.course,
+            notes=after.notes[len(before.notes) :],
+        )
+        for guard, (before, after) in zip(GUARDS, pairwise(drafts), strict=True)
+    )
+
+
+def _drafts(
+    proposal: Proposal, situation: Situation, state: GuardState, limits: EnvelopeLimits
+) -> list[Draft]:
+    """The draft before the first guard, and after each."""
+    drafts = [
+        Draft(
+            proposal=proposal,
+            target=proposal.shares,
+            cycles_over=state.cycles_over,
+            counted_s=state.counted_s,
+        )
+    ]
+    for guard in GUARDS:
+        drafts.append(guard(drafts[-1], situation, state, limits))
+    return drafts
+
+
 def _next_state(
     draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits
 ) -> GuardState:
     now_s = situation.now_s
-    reverts_since_s = now_s - REVERT_MEMORY * limits.changes_window_s
     kept = replace(
         state,
         changes_s=recent_changes(situation, state, limits),
-        reverts_s=tuple(time_s for time_s in state.reverts_s if time_s > reverts_since_s),
+        reverts_s=recent_reverts(situation, state, limits),
+        ledger=foretold(state.ledger, situation, draft.proposal, draft.target),
+        demotion=_demotion(draft, situation, state),
         cycles_over=draft.cycles_over,
         counted_s=draft.counted_s,
     )
@@ -132,6 +178,15 @@ def _next_state(
     if draft.course is Course.MOVE:
         return replace(moved, expected_ms=_promise_ms(draft, situation, limits))
     return moved
+
+
+def _demotion(draft: Draft, situation: Situation, state: GuardState) -> Demotion | None:
+    """The one that stands, or that begins with this cycle; a model in service has none."""
+    if situation.model is None:
+        return state.demotion if state.demoted_model == situation.demoted_model else None
+    if not draft.demoted:
+        return None
+    return Demotion(model=situation.model.digest, time_s=situation.now_s, reason=draft.demoted)
 
 
 def _promise_ms(draft: Draft, situation: Situation, limits: EnvelopeLimits) -> float:
