@@ -1,21 +1,22 @@
 """The training data set of a service, as CSV text: the format that training reads.
 
 A row is the metrics at t, the ratio applied over the next period, and the request-weighted mean
-response time of that next period (the label). Two data centres, primary first. Called by the
-API; reads the store only.
+response time of that next period (the label). Two data centres, primary first. Read by the API
+and by training jobs, piece by piece; reads the store only.
 """
 
+import asyncio
 import bisect
 import csv
 import io
-import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
 from controlplane.domain.decisions import Split
 from controlplane.domain.errors import Invalid
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Service
+from controlplane.ports import SampleStore
 
 METRICS = (
     "request_rate_rps",
@@ -37,53 +38,104 @@ COLUMNS = (
 Pair = tuple[Sample, Sample]
 
 
-def dataset(
-    service: Service, samples: Sequence[Sample], splits: Sequence[Split], period_s: float
-) -> str:
-    """CSV rows by time, header first; an empty cell is a missing metric.
+def every_row(_time_s: float) -> bool:
+    """Take the row of any time."""
+    return True
+
+
+class RowMaker:
+    """Makes rows from samples as they come, so that a data set is never in memory as a whole.
 
     Args:
-        samples: of both data centres, any order; a period that one of them misses is left out.
+        service: with two data centres; a period that one of them misses is left out.
         splits: of the service, by time: the history of the ratio.
-        period_s: length of a period; the label's row must follow within 1.5 of it.
+        period_s: length of a period; the label's period must follow within 1.5 of it.
+        takes: which rows are wanted, by their time.
 
     Raises:
         Invalid: the service does not have exactly two data centres.
     """
-    if len(service.clusters) != 2:
-        raise Invalid(
-            "dataset_needs_two_centers",
-            f"service {service.name} has {len(service.clusters)} data centres; "
-            "the published data set is defined for two",
-        )
-    pairs = _pairs(service, samples, period_s)
-    history = _RatioHistory(service.clusters[0].datacenter, splits)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for (time_s, pair), (next_s, label) in itertools.pairwise(pairs):
-        if next_s - time_s > 1.5 * period_s:
-            continue
-        ratio = history.at(time_s, pair)
+
+    def __init__(
+        self,
+        service: Service,
+        splits: Sequence[Split],
+        period_s: float,
+        takes: Callable[[float], bool] = every_row,
+    ) -> None:
+        if len(service.clusters) != 2:
+            raise Invalid(
+                "dataset_needs_two_centers",
+                f"service {service.name} has {len(service.clusters)} data centres; "
+                "the published data set is defined for two",
+            )
+        self.service = service
+        self.rows = 0
+        self._names = tuple(cluster.datacenter for cluster in service.clusters)
+        self._history = _RatioHistory(self._names[0], splits)
+        self._period_s = period_s
+        self._takes = takes
+        self._period = -1
+        self._open: dict[str, Sample] = {}
+        self._last: Pair | None = None
+        self._text = io.StringIO()
+        self._writer = csv.writer(self._text, lineterminator="\n")
+        self._writer.writerow(COLUMNS)
+
+    def feed(self, samples: Iterable[Sample]) -> str:
+        """The rows that are complete after these samples, which follow the earlier ones by time."""
+        for sample in samples:
+            period = round(sample.time_s / self._period_s)
+            if period != self._period:
+                self._close()
+                self._period = period
+            self._open[sample.datacenter] = sample
+        return self._written()
+
+    def end(self) -> str:
+        """The rows that are left when no sample follows."""
+        self._close()
+        return self._written()
+
+    def _close(self) -> None:
+        """The open period is over: it is the label of the one before it."""
+        both = [self._open[name] for name in self._names if name in self._open]
+        self._open = {}
+        if len(both) < 2:
+            return
+        pair = (both[0], both[1])
+        if self._last is not None and pair[0].time_s - self._last[0].time_s <= 1.5 * self._period_s:
+            self._row(self._last, pair)
+        self._last = pair
+
+    def _row(self, pair: Pair, label: Pair) -> None:
+        time_s = pair[0].time_s
+        ratio = self._history.at(time_s, pair)
         response_time_ms = _mean_response_time(label)
-        if math.isfinite(ratio) and math.isfinite(response_time_ms):
-            writer.writerow([time_s, *_cells(pair), ratio, response_time_ms])
-    return text.getvalue()
+        known = math.isfinite(ratio) and math.isfinite(response_time_ms)
+        if known and self._takes(time_s):
+            self._writer.writerow([time_s, *_cells(pair), ratio, response_time_ms])
+            self.rows += 1
+
+    def _written(self) -> str:
+        text = self._text.getvalue()
+        self._text.seek(0)
+        self._text.truncate()
+        return text
 
 
-def _pairs(
-    service: Service, samples: Sequence[Sample], period_s: float
-) -> list[tuple[float, Pair]]:
-    """Samples of both data centres that end in the same period, by time."""
-    first, second = (cluster.datacenter for cluster in service.clusters)
-    periods: dict[int, dict[str, Sample]] = {}
-    for sample in samples:
-        periods.setdefault(round(sample.time_s / period_s), {})[sample.datacenter] = sample
-    return [
-        (both[first].time_s, (both[first], both[second]))
-        for _, both in sorted(periods.items())
-        if first in both and second in both
-    ]
+async def pieces(maker: RowMaker, samples: SampleStore, since_s: float) -> AsyncIterator[str]:
+    """The data set as CSV text, header first; an empty cell is a missing metric.
+
+    Raises:
+        Retryable: the store is away; the first piece comes after its first answer.
+    """
+    after = (since_s, "")
+    while page := await samples.page(maker.service.name, after):
+        # Thousands of rows take longer than the loop may be held up.
+        yield await asyncio.to_thread(maker.feed, page)
+        after = (page[-1].time_s, page[-1].datacenter)
+    yield maker.end()
 
 
 class _RatioHistory:

@@ -6,12 +6,21 @@ import pytest
 
 from controlplane.domain.decisions import Split
 from controlplane.domain.errors import Invalid
-from controlplane.engine.dataset import COLUMNS, dataset
+from controlplane.domain.telemetry import Sample
+from controlplane.domain.topology import Service
+from controlplane.engine.dataset import COLUMNS, RowMaker, pieces
 from tests.builders import sample, service
+from tests.fakes import MemorySampleStore
 
 
 def _split(time_s: float, primary: float) -> Split:
     return Split(time_s=time_s, shares={"beijing-1": primary, "beijing-2": 1 - primary})
+
+
+def dataset(of: Service, samples: list[Sample], splits: list[Split], period_s: float) -> str:
+    maker = RowMaker(of, splits, period_s)
+    ordered = sorted(samples, key=lambda one: (one.time_s, one.datacenter))
+    return maker.feed(ordered[:1]) + maker.feed(ordered[1:]) + maker.end()
 
 
 def _rows(text: str) -> list[dict[str, str]]:
@@ -66,3 +75,26 @@ def test_the_ratio_is_the_one_in_force() -> None:
         (120.0, 0.6),
         (180.0, 0.7),
     ]
+
+
+async def test_pieces_of_the_store_join_without_a_seam() -> None:
+    store = MemorySampleStore()
+    times = [60.0 * n for n in range(1, 1_302)]
+    await store.append([sample(c, t) for t in times for c in ("beijing-1", "beijing-2")])
+    maker = RowMaker(service(), [], 60.0)
+    parts = [part async for part in pieces(maker, store, 120.0)]
+    assert len(parts) == 4
+    assert [float(row["time_s"]) for row in _rows("".join(parts))] == times[1:-1]
+    assert maker.rows == 1_299
+
+
+async def test_only_wanted_rows_and_the_header_in_any_case() -> None:
+    store = MemorySampleStore()
+    maker = RowMaker(service(), [], 60.0, lambda time_s: time_s == 120.0)
+    for time_s in (60.0, 120.0, 180.0):
+        await store.append([sample(center, time_s) for center in ("beijing-1", "beijing-2")])
+    text = "".join([part async for part in pieces(maker, store, 0.0)])
+    assert [float(row["time_s"]) for row in _rows(text)] == [120.0]
+    assert maker.rows == 1
+    empty = [part async for part in pieces(RowMaker(service(), [], 60.0), MemorySampleStore(), 0.0)]
+    assert "".join(empty).strip().split(",") == list(COLUMNS)

@@ -1,12 +1,11 @@
 """GET /v1/services: each service now, its samples, and its data set for training."""
 
-import asyncio
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import StreamingResponse
 
 from controlplane.api.dependencies import ApiServices, Services, Viewer
 from controlplane.api.wire import (
@@ -23,7 +22,7 @@ from controlplane.api.wire import (
 )
 from controlplane.domain.topology import Service
 from controlplane.domain.units import BASIS_POINTS
-from controlplane.engine.dataset import dataset
+from controlplane.engine.dataset import RowMaker, pieces
 
 HOUR_S = 3600.0
 MOST_SAMPLES = 20_000
@@ -85,7 +84,7 @@ async def list_samples(
     return Items(items=[SampleOut.of(sample) for sample in found[-MOST_SAMPLES:]])
 
 
-@router.get("/services/{name}/dataset", responses=CSV, response_class=PlainTextResponse)
+@router.get("/services/{name}/dataset", responses=CSV, response_class=StreamingResponse)
 async def read_dataset(
     services: Services,
     _caller: Viewer,
@@ -93,14 +92,21 @@ async def read_dataset(
     since: Annotated[
         Time | None, Query(description="RFC 3339 or epoch seconds; everything if left out.")
     ] = None,
-) -> PlainTextResponse:
+) -> StreamingResponse:
     """The training data set of a service, in the format that `signalbox models train` reads."""
     service = services.fleets.current.fleet.service(name)
     since_s = 0.0 if since is None else seconds(since)
-    samples = await services.samples.since(name, since_s)
     splits = await services.decisions.history(name, since_s)
-    text = await asyncio.to_thread(dataset, service, samples, splits, services.period_s)
-    return PlainTextResponse(text, media_type="text/csv")
+    found = pieces(RowMaker(service, splits, services.period_s), services.samples, since_s)
+    # Answered only after the store has: a store that is away is 503, not an empty data set.
+    first = await anext(found)
+    return StreamingResponse(_after(first, found), media_type="text/csv")
+
+
+async def _after(first: str, rest: AsyncIterator[str]) -> AsyncIterator[str]:
+    yield first
+    async for piece in rest:
+        yield piece
 
 
 def _service(services: ApiServices, service: Service) -> ServiceOut:
