@@ -11,6 +11,7 @@ from itertools import chain
 
 from controlplane.domain.errors import NotFound
 from controlplane.domain.routing import Route
+from controlplane.domain.sources import DeclaredSource
 
 
 class Role(StrEnum):
@@ -150,6 +151,7 @@ class Fleet:
     services: tuple[Service, ...] = ()
     gateways: tuple[GatewayGroup, ...] = ()
     routes: tuple[Route, ...] = ()
+    metric_sources: tuple[DeclaredSource, ...] = ()
 
     def service(self, name: str) -> Service:
         """The service of that name; NotFound otherwise."""
@@ -180,6 +182,10 @@ def normalized(fleet: Fleet) -> Fleet:
         ),
         gateways=tuple(sorted(fleet.gateways, key=lambda g: g.name)),
         routes=tuple(sorted(fleet.routes, key=lambda r: r.id)),
+        metric_sources=tuple(
+            replace(source, queries=tuple(sorted(source.queries)))
+            for source in sorted(fleet.metric_sources, key=lambda s: s.name)
+        ),
     )
 
 

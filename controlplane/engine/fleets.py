@@ -125,6 +125,7 @@ def _items(fleet: Fleet) -> dict[str, str]:
         **{f"service/{service.name}": service for service in fleet.services},
         **{f"gateway/{gateway.name}": gateway for gateway in fleet.gateways},
         **{f"route/{route.id}": route for route in fleet.routes},
+        **{f"source/{source.name}": source for source in fleet.metric_sources},
     }
     return {subject: canonical.encode(member).decode() for subject, member in members.items()}
 
@@ -160,6 +161,7 @@ def _members(fleet: Fleet) -> dict[str, set[str]]:
         "services": {service.name for service in fleet.services},
         "gateways": {gateway.name for gateway in fleet.gateways},
         "routes": {route.id for route in fleet.routes},
+        "metric sources": {source.name for source in fleet.metric_sources},
         "endpoints": {
             f"{service.name} {cluster.datacenter} {endpoint.address}:{endpoint.port}"
             for service in fleet.services

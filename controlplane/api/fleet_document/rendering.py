@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import yaml
 
+from controlplane.domain.sources import DeclaredSource
 from controlplane.domain.topology import Fleet, Service, normalized
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -35,6 +36,8 @@ def _plain(value: object) -> object:
         entries = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
         if isinstance(value, Service):
             entries["static_shares"] = value.static_shares and dict(value.static_shares)
+        if isinstance(value, DeclaredSource):
+            entries["queries"] = dict(value.queries)
         usual = {f.name: f.default for f in dataclasses.fields(value)}
         return {key: _plain(item) for key, item in entries.items() if item != usual[key]}
     if isinstance(value, dict):

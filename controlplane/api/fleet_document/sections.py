@@ -18,10 +18,11 @@ from controlplane.api.fleet_document.reading import (
     text_of,
 )
 from controlplane.api.fleet_document.services import PORT, service
+from controlplane.api.fleet_document.sources import source
 from controlplane.domain.routing import PathMatch, PathMatchType, Route
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 
-FLEET_KEYS = ("datacenters", "services", "gateways", "routes")
+FLEET_KEYS = ("datacenters", "services", "gateways", "routes", "metric_sources")
 
 HOST_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 HOST = re.compile(rf"\*|(\*\.)?{HOST_LABEL}(\.{HOST_LABEL}){{0,30}}", re.ASCII)
@@ -41,6 +42,7 @@ def fleet(place: Place) -> Fleet:
         ),
         gateways=entries.optional("gateways", lambda at: _named(at, _gateway), ()),
         routes=entries.optional("routes", lambda at: _routes(at, services), ()),
+        metric_sources=entries.optional("metric_sources", lambda at: _named(at, source), ()),
     )
 
 
