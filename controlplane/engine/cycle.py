@@ -87,6 +87,9 @@ def situate(facts: Facts, service: Service) -> Situation:
     window = facts.windows.get(service.name, ServiceWindow(service=service.name))
     since_s = facts.now_s - facts.cadence.cycle_s - READ_PERIODS * facts.cadence.period_s
     centers = {center.name: center for center in facts.fleet.datacenters}
+    model = facts.models.get(service.name)
+    demoted = facts.states.get(service.name, GuardState()).demoted_model
+    in_service = model is not None and model.digest != demoted
     return Situation(
         service=service,
         centers=tuple(
@@ -98,7 +101,8 @@ def situate(facts: Facts, service: Service) -> Situation:
         now_s=facts.now_s,
         period_s=facts.cadence.period_s,
         cycle_s=facts.cadence.cycle_s,
-        model=facts.models.get(service.name),
+        model=model if in_service else None,
+        demoted_model="" if model is None or in_service else demoted,
     )
 
 

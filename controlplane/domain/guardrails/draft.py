@@ -39,6 +39,7 @@ class Draft:
             cycle; NaN is unknown, () while nothing is known.
         hot: whether a centre is past the hot level with the shares in force.
         cycles_over, counted_s: the revert guard's count, for the next state.
+        demoted: why the model may not decide any more from the next cycle on; "" when it may.
     """
 
     proposal: Proposal
@@ -48,6 +49,7 @@ class Draft:
     hot: bool = False
     cycles_over: int = 0
     counted_s: float = 0.0
+    demoted: str = ""
     notes: tuple[Note, ...] = ()
 
     @property

@@ -99,6 +99,7 @@ def judge(
         The shares to put in force (sum 1), the notes of the guards (not the proposal's own), and
         the state to store with them.
     """
+    state = _read_on(situation, state, limits)
     draft = _drafts(proposal, situation, state, limits)[-1]
     if distance(draft.target, situation.applied) < NEGLIGIBLE:
         draft = replace(draft, target=situation.applied, course=Course.HOLD)
@@ -116,7 +117,7 @@ def passages(
     proposal: Proposal, situation: Situation, state: GuardState, limits: EnvelopeLimits
 ) -> tuple[Passage, ...]:
     """What each guard did with the proposal, in order; arguments as for `judge`."""
-    drafts = _drafts(proposal, situation, state, limits)
+    drafts = _drafts(proposal, situation, _read_on(situation, state, limits), limits)
     return tuple(
         Passage(
             guard=guard.__name__,
@@ -127,6 +128,11 @@ def passages(
         )
         for guard, (before, after) in zip(GUARDS, pairwise(drafts), strict=True)
     )
+
+
+def _read_on(situation: Situation, state: GuardState, limits: EnvelopeLimits) -> GuardState:
+    """The state with its ledger up to now, as the guards read it."""
+    return replace(state, ledger=settled(state.ledger, situation, limits.skill_cycles))
 
 
 def _drafts(

@@ -18,10 +18,10 @@ from controlplane.domain.guardrails.draft import (
     predicted_ms,
     retargeted,
 )
+from controlplane.domain.guardrails.ledger import realised_ms
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
 from controlplane.domain.strategies.situation import Situation
-from controlplane.domain.telemetry import load_measure, reading
 
 SUM_TOLERANCE = 1e-6
 
@@ -114,26 +114,6 @@ def margin(situation: Situation, limits: EnvelopeLimits) -> float:
     """Relative margin on a promised response time: two spreads of the model's error at least."""
     spread = situation.model.residual_spread if situation.model else 0.0
     return max(limits.revert_margin, 2.0 * spread)
-
-
-def realised_ms(situation: Situation, since_s: float) -> float | None:
-    """Load-weighted mean response time of the last cycle, None without load or samples.
-
-    The first period after `since_s` (the last move) still mixes both splits and is left out.
-    """
-    start_s = max(since_s + situation.period_s, situation.now_s - situation.cycle_s)
-    samples = [
-        sample
-        for center in situation.centers
-        for sample in situation.window.recent(center.name, start_s)
-    ]
-    measure = load_measure(samples)
-    loads = [reading(sample, measure) for sample in samples]
-    total = math.fsum(loads)
-    if not total > 0:
-        return None
-    weighed = zip(loads, samples, strict=True)
-    return math.fsum(load * sample.response_time_ms for load, sample in weighed) / total
 
 
 def _watched(situation: Situation, state: GuardState, limits: EnvelopeLimits) -> bool:

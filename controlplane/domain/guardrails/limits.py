@@ -26,6 +26,10 @@ class EnvelopeLimits:
         cooldown_s: pause after a revert.
         changes, changes_window_s: most moves in that time, unless hot.
         evacuations: most centres that automation may leave without traffic.
+        skill_cycles: forecasts by which a model is judged.
+        skill_margin, skill_spreads: mean relative error that is never too much: the larger of the
+            margin and so many spreads of the model's error on held-out rows.
+        skill_reverts: reverts within two change windows that demote a model.
     """
 
     fresh_s: float = 120.0
@@ -50,6 +54,10 @@ class EnvelopeLimits:
     changes: int = 6
     changes_window_s: float = 3_600.0
     evacuations: int = 1
+    skill_cycles: int = 12
+    skill_margin: float = 0.10
+    skill_spreads: float = 2.0
+    skill_reverts: int = 2
 
 
 def scaled(limits: EnvelopeLimits, factor: float) -> EnvelopeLimits:

@@ -1,8 +1,9 @@
 """What the guards remember between cycles, and what they answer. Stored with each decision."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from controlplane.domain.guardrails.ledger import Ledger
 from controlplane.domain.strategies.situation import Note, Shares
 
 
@@ -13,6 +14,21 @@ class Outcome(StrEnum):
     HELD = "held"
     RAMPED = "ramped"
     REVERTED = "reverted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demotion:
+    """A model that lost its service to the rule, until it is promoted again.
+
+    Attributes:
+        model: its digest.
+        time_s: when, UTC epoch seconds.
+        reason: in words, with the figures.
+    """
+
+    model: str
+    time_s: float
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +45,8 @@ class GuardState:
         counted_s: when `cycles_over` was last counted, so that a burst of pokes is one cycle.
         hold_until_s: no move before this time (after a revert), except when hot.
         reverts_s: times of the last reverts.
+        ledger: what the model in service said and what came.
+        demotion: the model that may not decide any more; None while it may.
     """
 
     changes_s: tuple[float, ...] = ()
@@ -39,6 +57,13 @@ class GuardState:
     counted_s: float = 0.0
     hold_until_s: float = 0.0
     reverts_s: tuple[float, ...] = ()
+    ledger: Ledger = field(default_factory=Ledger)
+    demotion: Demotion | None = None
+
+    @property
+    def demoted_model(self) -> str:
+        """Digest of the demoted model; "" when there is none."""
+        return "" if self.demotion is None else self.demotion.model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,3 +74,8 @@ class Verdict:
     shares: Shares
     state: GuardState
     notes: tuple[Note, ...] = ()
+
+
+def renewed(state: GuardState) -> GuardState:
+    """The state after a promotion: a promoted model starts without a past, the same one too."""
+    return replace(state, ledger=Ledger(), demotion=None, reverts_s=())

@@ -7,7 +7,7 @@ prediction wins, the lowest ratio of equal ones. Called by every strategy that p
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from controlplane.domain.strategies.rules import hold
+from controlplane.domain.strategies.rules import failed
 from controlplane.domain.strategies.situation import CurvePoint, Note, Proposal, Situation
 
 FloatArray = NDArray[np.float64]
@@ -35,7 +35,7 @@ def choose(
         message=f"{int(np.count_nonzero(~finite))} of {len(GRID)} predictions are not finite",
     )
     if not finite.any():
-        return hold(situation, strategy, lost)
+        return failed(situation, strategy, lost)
     best = float(GRID[np.argmin(np.where(finite, values, np.inf))])
     return Proposal(
         strategy=strategy,

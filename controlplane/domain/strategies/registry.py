@@ -19,6 +19,16 @@ STRATEGIES: Mapping[StrategyName, Strategy] = {
     StrategyName.HYBRID: greybox.hybrid,
 }
 
+# Those that ask a trained model; without one they fall back along the rules.
+LEARNED = frozenset(
+    {
+        StrategyName.PAPER_MLP,
+        StrategyName.PROJECTED_MLP,
+        StrategyName.GREYBOX,
+        StrategyName.HYBRID,
+    }
+)
+
 
 def propose(situation: Situation) -> Proposal:
     """Ask the service's strategy.
@@ -33,4 +43,10 @@ def propose(situation: Situation) -> Proposal:
             code="nothing_in_force", message="no data centre of the service has an endpoint"
         )
         return rules.hold(situation, name, note)
+    if name in LEARNED and situation.demoted_model:
+        note = Note(
+            code="skill_demoted",
+            message=f"model {situation.demoted_model[:12]} is demoted until it is promoted again",
+        )
+        return rules.fall_back(situation, note)
     return STRATEGIES[name](situation)

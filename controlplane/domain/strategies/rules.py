@@ -110,6 +110,11 @@ def hold(situation: Situation, strategy: str, *notes: Note) -> Proposal:
     return Proposal(strategy=strategy, shares=situation.applied, notes=notes)
 
 
+def failed(situation: Situation, strategy: str, note: Note) -> Proposal:
+    """Propose the shares in force because the model had no answer, which its ledger counts."""
+    return replace(hold(situation, strategy, note), failed=True)
+
+
 def with_notes(proposal: Proposal, *notes: Note) -> Proposal:
     """The proposal with notes before its own."""
     return replace(proposal, notes=(*notes, *proposal.notes))

@@ -78,6 +78,8 @@ class Situation:
         applied: shares in force, in that order; they sum to 1.
         now_s: UTC epoch seconds.
         period_s: length of a sample's period; `cycle_s`: time between two decisions.
+        model: the one in service; None without one, and while it is demoted.
+        demoted_model: digest of a model that the skill guard took out of service.
     """
 
     service: Service
@@ -88,6 +90,7 @@ class Situation:
     period_s: float = 60.0
     cycle_s: float = 300.0
     model: LearnedModel | None = None
+    demoted_model: str = ""
 
     @property
     def bearing(self) -> tuple[bool, ...]:
@@ -121,6 +124,7 @@ class Proposal:
         curve: objective over the candidates, () for a rule without one.
         learned: whether a trained model decided (the support box applies).
         urgent: the threshold rule asks to move at once (dwell is waived).
+        failed: the model was asked and had no finite answer, or raised.
         strategy: the rule that really answered; a learned one without a model falls back and
             leaves a note.
     """
@@ -130,4 +134,5 @@ class Proposal:
     curve: tuple[CurvePoint, ...] = ()
     learned: bool = False
     urgent: bool = False
+    failed: bool = False
     notes: tuple[Note, ...] = ()

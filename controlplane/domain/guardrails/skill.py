@@ -1,0 +1,101 @@
+"""The skill guard: a model that forecasts badly loses its service to the rule.
+
+Judged by its live ledger, by nothing that training said: over the last cycles its mean error is
+no better than persistence *and* outside what its error on held-out rows explains, or it answers
+the same whatever it is asked, or its moves had to be undone twice in two hours. docs/adr/0010
+has the measurements behind the second condition.
+"""
+
+from dataclasses import dataclass, replace
+
+from controlplane.domain.guardrails.draft import Course, Draft, held
+from controlplane.domain.guardrails.ledger import (
+    Ledger,
+    mean_error,
+    mean_persistence_error,
+)
+from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.guardrails.state import GuardState
+from controlplane.domain.strategies.situation import LearnedModel, Situation
+
+# Reverts are remembered for so many windows of the change budget (an hour each).
+REVERT_MEMORY = 2
+# Answers that lie closer together than this, relative, are the same answer.
+SAME = 1e-4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skill:
+    """How a ledger reads; errors are mean absolute relative errors.
+
+    Attributes:
+        cycles: pairs behind the figures.
+        allowed: error that the model's own held-out error explains.
+        mute: whether every answer was the same, for every candidate and in every cycle.
+    """
+
+    cycles: int
+    error: float
+    persistence_error: float
+    allowed: float
+    mute: bool
+
+    @property
+    def lost(self) -> bool:
+        """Whether the model says nothing that persistence does not say better."""
+        worse = self.error >= self.persistence_error and self.error > self.allowed
+        return self.mute or worse
+
+    @property
+    def words(self) -> str:
+        """The figures in a sentence."""
+        if self.mute:
+            return f"the same answer to every question over {self.cycles} cycles"
+        return (
+            f"mean error {self.error:.1%} over {self.cycles} cycles; persistence has "
+            f"{self.persistence_error:.1%}, the model's held-out error explains {self.allowed:.1%}"
+        )
+
+
+def skilled(draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits) -> Draft:
+    """Demote the model, from the next cycle on, when its ledger or its reverts say so.
+
+    In this cycle it only holds: what a model proposes that has just been demoted is not done.
+    """
+    if situation.model is None:
+        return draft
+    reverts = len(recent_reverts(situation, state, limits)) + (draft.course is Course.REVERT)
+    if reverts >= limits.skill_reverts and draft.proposal.curve:
+        reason = f"{reverts} reverts within {REVERT_MEMORY * limits.changes_window_s:g} s"
+    else:
+        skill = read(state.ledger, situation.model, limits)
+        if skill.cycles < limits.skill_cycles or not skill.lost:
+            return draft
+        reason = skill.words
+    demoted = replace(draft, demoted=reason)
+    if draft.course is not Course.MOVE:
+        return demoted
+    message = f"{reason}; it is no longer asked until it is promoted again"
+    return held(demoted, situation, "model_demoted", message)
+
+
+def read(ledger: Ledger, model: LearnedModel, limits: EnvelopeLimits) -> Skill:
+    """What the pairs of a ledger say about its model."""
+    pairs = ledger.pairs
+    said = [pair.predicted_ms for pair in pairs if pair.predicted_ms is not None]
+    flat = len(said) == len(pairs) and all(pair.span < SAME for pair in pairs)
+    return Skill(
+        cycles=len(pairs),
+        error=mean_error(pairs),
+        persistence_error=mean_persistence_error(pairs),
+        allowed=max(limits.skill_margin, limits.skill_spreads * model.residual_spread),
+        mute=bool(said) and flat and max(said) - min(said) < SAME * abs(max(said)),
+    )
+
+
+def recent_reverts(
+    situation: Situation, state: GuardState, limits: EnvelopeLimits
+) -> tuple[float, ...]:
+    """Times of the reverts that still count, oldest first."""
+    since_s = situation.now_s - REVERT_MEMORY * limits.changes_window_s
+    return tuple(time_s for time_s in state.reverts_s if time_s > since_s)
