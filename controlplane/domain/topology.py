@@ -36,6 +36,14 @@ class StrategyName(StrEnum):
     HYBRID = "hybrid"
 
 
+class ServiceClass(StrEnum):
+    """How much a service matters when services share a pool: the last is trimmed first."""
+
+    CRITICAL = "critical"
+    STANDARD = "standard"
+    BEST_EFFORT = "best-effort"
+
+
 class LoadBalancing(StrEnum):
     """How an endpoint is chosen inside the weighted localities."""
 
@@ -45,11 +53,34 @@ class LoadBalancing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Datacenter:
-    """One site. `region` is the locality region that gateways see."""
+    """One site.
+
+    Attributes:
+        region: the locality region that gateways see.
+        join_order: place among the data centres of one role, lowest first; equal ones by name.
+    """
 
     name: str
     role: Role
     region: str
+    join_order: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Machines of one data centre that bear the load of several services.
+
+    Attributes:
+        capacity_rps: requests of cost 1 per second that it bears; > 0.
+        servers, idle_cpu, full_cpu: as in `Cluster`.
+    """
+
+    name: str
+    datacenter: str
+    capacity_rps: float
+    servers: int | None = None
+    idle_cpu: float | None = None
+    full_cpu: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,19 +95,26 @@ class Endpoint:
 class Cluster:
     """The endpoints of one service in one data centre, and the pool that bears its load.
 
+    Without `pool` the machines are its own and described here; with it `Fleet.pools` does, and
+    `resolved` puts the pool's figures in place.
+
     Attributes:
-        capacity_rps: requests per second that the pool bears; > 0.
+        capacity_rps: requests per second that the pool bears; > 0, but 0 beside `pool`.
         servers: parallel workers of the pool, for the queue law; None means fitted.
         idle_cpu: busy share at no load, 0..1; None means fitted.
         full_cpu: busy share at capacity, 0..1; None means fitted.
+        pool: name of the shared pool, "" is a pool of its own.
+        cost: work of one request in units of the shared pool's capacity; > 0.
     """
 
     datacenter: str
-    capacity_rps: float
     endpoints: tuple[Endpoint, ...]
+    capacity_rps: float = 0.0
     servers: int | None = None
     idle_cpu: float | None = None
     full_cpu: float | None = None
+    pool: str = ""
+    cost: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +148,7 @@ class Service:
     Attributes:
         static_shares: data centre -> share; the ratio of `static`, and the validated fallback of
             every other strategy. Empty means by capacity.
+        class_of_service: who gives way first on a shared pool.
         alarm_cpu: level (0..1) over which a sample starts a cycle at once and `threshold` sheds.
         timeout_ms: whole request, retries included.
     """
@@ -123,6 +162,7 @@ class Service:
     retry: RetryPolicy = RetryPolicy()
     timeout_ms: int = 15_000
     alarm_cpu: float = 0.80
+    class_of_service: ServiceClass = ServiceClass.STANDARD
 
     def cluster(self, datacenter: str) -> Cluster:
         """The service's cluster in one data centre; NotFound when it has none there."""
@@ -145,9 +185,10 @@ class GatewayGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """Everything declared. Tuples are ordered by name, data centres by role, then name."""
+    """Everything declared. Tuples are ordered by name, data centres by role and join order."""
 
     datacenters: tuple[Datacenter, ...] = ()
+    pools: tuple[Pool, ...] = ()
     services: tuple[Service, ...] = ()
     gateways: tuple[GatewayGroup, ...] = ()
     routes: tuple[Route, ...] = ()
@@ -166,16 +207,44 @@ class Fleet:
 ROLE_ORDER = tuple(Role)
 
 
+def resolved(fleet: Fleet, service: Service) -> Service:
+    """The service with the figures of its shared pools in its clusters.
+
+    The capacity of such a cluster is that of the whole pool in requests of this service.
+    """
+    if not any(cluster.pool for cluster in service.clusters):
+        return service
+    pools = {pool.name: pool for pool in fleet.pools}
+    return replace(
+        service,
+        clusters=tuple(
+            _on_pool(cluster, pools[cluster.pool]) if cluster.pool else cluster
+            for cluster in service.clusters
+        ),
+    )
+
+
+def _on_pool(cluster: Cluster, pool: Pool) -> Cluster:
+    return replace(
+        cluster,
+        capacity_rps=pool.capacity_rps / cluster.cost,
+        servers=pool.servers,
+        idle_cpu=pool.idle_cpu,
+        full_cpu=pool.full_cpu,
+    )
+
+
 def normalized(fleet: Fleet) -> Fleet:
     """The same fleet in canonical order, so that the order of input never shows.
 
-    Data centres by role, then name; a service's clusters follow that order; endpoints by
-    address and port; the rest by name.
+    Data centres by role, join order and name, which is the order in which idle ones join; a
+    service's clusters follow that order; endpoints by address and port; the rest by name.
     """
-    centers = tuple(sorted(fleet.datacenters, key=lambda d: (ROLE_ORDER.index(d.role), d.name)))
+    centers = tuple(sorted(fleet.datacenters, key=_joining))
     position = {center.name: index for index, center in enumerate(centers)}
     return Fleet(
         datacenters=centers,
+        pools=tuple(sorted(fleet.pools, key=lambda p: p.name)),
         services=tuple(
             _normalized_service(service, position)
             for service in sorted(fleet.services, key=lambda s: s.name)
@@ -187,6 +256,10 @@ def normalized(fleet: Fleet) -> Fleet:
             for source in sorted(fleet.metric_sources, key=lambda s: s.name)
         ),
     )
+
+
+def _joining(center: Datacenter) -> tuple[int, int, str]:
+    return ROLE_ORDER.index(center.role), center.join_order, center.name
 
 
 def _normalized_service(service: Service, position: dict[str, int]) -> Service:

@@ -122,6 +122,7 @@ def _items(fleet: Fleet) -> dict[str, str]:
     """Subject -> canonical text of everything declared."""
     members: dict[str, object] = {
         **{f"datacenter/{center.name}": center for center in fleet.datacenters},
+        **{f"pool/{pool.name}": pool for pool in fleet.pools},
         **{f"service/{service.name}": service for service in fleet.services},
         **{f"gateway/{gateway.name}": gateway for gateway in fleet.gateways},
         **{f"route/{route.id}": route for route in fleet.routes},
@@ -158,6 +159,7 @@ def _refuse_mass_removal(current: Fleet, wanted: Fleet) -> None:
 def _members(fleet: Fleet) -> dict[str, set[str]]:
     return {
         "data centers": {center.name for center in fleet.datacenters},
+        "pools": {pool.name for pool in fleet.pools},
         "services": {service.name for service in fleet.services},
         "gateways": {gateway.name for gateway in fleet.gateways},
         "routes": {route.id for route in fleet.routes},

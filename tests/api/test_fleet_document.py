@@ -19,11 +19,14 @@ from controlplane.domain.topology import (
     GatewayGroup,
     HealthCheck,
     LoadBalancing,
+    Pool,
     RetryPolicy,
     Role,
     Service,
+    ServiceClass,
     StrategyName,
     normalized,
+    resolved,
 )
 from tests import builders
 
@@ -37,6 +40,16 @@ services:
   - name: s
     clusters:
       - {datacenter: a, capacity_rps: 5, endpoints: [{address: 10.0.0.1, port: 80}]}
+"""
+POOLS = """
+pools:
+  - {name: near, datacenter: a, capacity_rps: 100, servers: 4}
+  - {name: far, datacenter: b, capacity_rps: 50}
+"""
+POOLED = """
+services:
+  - name: s
+    clusters: [{{datacenter: a, {}, endpoints: [{{address: 10.0.0.1, port: 80}}]}}]
 """
 
 
@@ -57,6 +70,16 @@ def test_the_example_fleet_is_valid_and_reads_back() -> None:
     fleet = parse(files("data").joinpath("fleets", "two-centers.yaml").read_text())
     assert [center.role for center in fleet.datacenters] == [Role.PRIMARY, Role.SAME_CITY]
     assert [cluster.servers for cluster in fleet.service("tickets").clusters] == [8, 5]
+    assert parse(render(fleet)) == fleet
+
+
+def test_the_example_of_four_data_centers_is_valid_and_reads_back() -> None:
+    fleet = parse(files("data").joinpath("fleets", "four-centers.yaml").read_text())
+    assert [center.role for center in fleet.datacenters] == list(Role)
+    assert [c.capacity_rps for c in resolved(fleet, fleet.service("reports")).clusters] == [
+        160.0,
+        100.0,
+    ]
     assert parse(render(fleet)) == fleet
 
 
@@ -125,6 +148,22 @@ routes:
         (CENTERS + SERVICE + "    static_shares: {b: 1}", "services[0].static_shares.b"),
         (CENTERS + SERVICE + "    static_shares: {a: 0}", "services[0].static_shares"),
         (CENTERS + SERVICE + "    alarm_cpu: 80", "services[0].alarm_cpu"),
+        (CENTERS + SERVICE + "    class_of_service: gold", "services[0].class_of_service"),
+        (CENTERS.replace("role: s", "join_order: -1, role: s"), "datacenters[1].join_order"),
+        ("pools: [{name: p, datacenter: c, capacity_rps: 1}]" + CENTERS, "pools[0].datacenter"),
+        (POOLS + CENTERS + POOLED.format("pool: q"), "services[0].clusters[0].pool"),
+        (POOLS + CENTERS + POOLED.format("pool: far"), "services[0].clusters[0].pool"),
+        (
+            POOLS + CENTERS + POOLED.format("pool: near, servers: 3"),
+            "services[0].clusters[0].servers",
+        ),
+        (POOLS + CENTERS + POOLED.format("pool: near, cost: 0"), "services[0].clusters[0].cost"),
+        (
+            POOLS + CENTERS + POOLED.format("capacity_rps: 5, cost: 2"),
+            "services[0].clusters[0].cost",
+        ),
+        (POOLS + CENTERS + POOLED.format("servers: 5"), "services[0].clusters[0].capacity_rps"),
+        (POOLS + "  - {name: near, datacenter: b, capacity_rps: 1}" + CENTERS, "pools[2].name"),
         (CENTERS + SERVICE + "    timeout_ms: 1.5", "services[0].timeout_ms"),
         (CENTERS + SERVICE + "    health_check: {path: healthz}", "services[0].health_check.path"),
         (CENTERS + SERVICE + "    name: s", "services[0].name"),
@@ -208,22 +247,35 @@ def test_the_findings_are_bounded_and_counted() -> None:
 names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,10}", fullmatch=True)
 milliseconds = st.integers(10, 3_600_000)
 shares = st.floats(0.001, 1.0)
+capacities = st.floats(0.001, 1e9)
 
 
 @st.composite
 def fleets(draw: st.DrawFn) -> Fleet:
     centers = draw(st.lists(names, min_size=1, max_size=4, unique=True))
     services = draw(st.lists(names, max_size=3, unique=True))
+    pools = tuple(
+        Pool(
+            name=name,
+            datacenter=draw(st.sampled_from(centers)),
+            capacity_rps=draw(capacities),
+            servers=draw(st.none() | st.integers(1, 100)),
+            idle_cpu=draw(st.none() | st.floats(0.0, 0.4)),
+        )
+        for name in draw(st.lists(names, max_size=3, unique=True))
+    )
     return Fleet(
+        pools=pools,
         datacenters=tuple(
             Datacenter(
                 name=name,
                 role=draw(st.sampled_from(list(Role)[1:])) if index else Role.PRIMARY,
                 region=draw(names),
+                join_order=draw(st.integers(0, 9)),
             )
             for index, name in enumerate(centers)
         ),
-        services=tuple(draw(service(name, centers)) for name in services),
+        services=tuple(draw(service(name, centers, pools)) for name in services),
         gateways=tuple(
             GatewayGroup(name=name, listen_port=draw(st.integers(1, 65_535)))
             for name in draw(st.lists(names, max_size=2, unique=True))
@@ -241,9 +293,29 @@ def fleets(draw: st.DrawFn) -> Fleet:
 
 
 @st.composite
-def service(draw: st.DrawFn, name: str, centers: list[str]) -> Service:
-    chosen = draw(st.lists(st.sampled_from(centers), min_size=1, unique=True))
+def cluster(draw: st.DrawFn, center: str, pools: tuple[Pool, ...]) -> Cluster:
     addresses = st.ip_addresses().map(str)
+    endpoints = tuple(
+        Endpoint(address=address, port=draw(st.integers(1, 65_535)))
+        for address in draw(st.lists(addresses, min_size=1, max_size=3, unique=True))
+    )
+    near = [pool.name for pool in pools if pool.datacenter == center]
+    if near and draw(st.booleans()):
+        pool, cost = draw(st.sampled_from(near)), draw(st.floats(0.001, 1e6))
+        return Cluster(datacenter=center, endpoints=endpoints, pool=pool, cost=cost)
+    return Cluster(
+        datacenter=center,
+        endpoints=endpoints,
+        capacity_rps=draw(capacities),
+        servers=draw(st.none() | st.integers(1, 100)),
+        idle_cpu=draw(st.none() | st.floats(0.0, 0.4)),
+        full_cpu=draw(st.none() | st.floats(0.5, 1.0)),
+    )
+
+
+@st.composite
+def service(draw: st.DrawFn, name: str, centers: list[str], pools: tuple[Pool, ...]) -> Service:
+    chosen = draw(st.lists(st.sampled_from(centers), min_size=1, unique=True))
     return Service(
         name=name,
         strategy=draw(st.sampled_from(StrategyName)),
@@ -252,21 +324,9 @@ def service(draw: st.DrawFn, name: str, centers: list[str]) -> Service:
         retry=RetryPolicy(attempts=draw(st.integers(0, 100))),
         timeout_ms=draw(milliseconds),
         alarm_cpu=draw(st.floats(0.0, 1.0)),
+        class_of_service=draw(st.sampled_from(ServiceClass)),
         static_shares=tuple((center, draw(shares)) for center in chosen),
-        clusters=tuple(
-            Cluster(
-                datacenter=center,
-                capacity_rps=draw(st.floats(0.001, 1e9)),
-                servers=draw(st.none() | st.integers(1, 100)),
-                idle_cpu=draw(st.none() | st.floats(0.0, 0.4)),
-                full_cpu=draw(st.none() | st.floats(0.5, 1.0)),
-                endpoints=tuple(
-                    Endpoint(address=address, port=draw(st.integers(1, 65_535)))
-                    for address in draw(st.lists(addresses, min_size=1, max_size=3, unique=True))
-                ),
-            )
-            for center in chosen
-        ),
+        clusters=tuple(draw(cluster(center, pools)) for center in chosen),
     )
 
 

@@ -4,7 +4,16 @@ import pytest
 
 from controlplane.domain.errors import NotFound
 from controlplane.domain.routing import Route
-from controlplane.domain.topology import Datacenter, Endpoint, Fleet, GatewayGroup, Role, normalized
+from controlplane.domain.topology import (
+    Datacenter,
+    Endpoint,
+    Fleet,
+    GatewayGroup,
+    Pool,
+    Role,
+    normalized,
+    resolved,
+)
 from tests.builders import cluster, fleet, service
 
 
@@ -46,6 +55,27 @@ def test_data_centers_go_by_role_then_name() -> None:
     ]
 
 
+def test_the_declared_order_of_joining_goes_before_the_name() -> None:
+    centers = tuple(
+        Datacenter(name=name, role=Role.CLOUD, region="north", join_order=order)
+        for name, order in (("a", 2), ("b", 0), ("c", 0), ("d", 1))
+    )
+    ordered = normalized(Fleet(datacenters=centers))
+    assert [center.name for center in ordered.datacenters] == ["b", "c", "d", "a"]
+
+
+def test_a_shared_pool_describes_the_machines_of_its_clusters() -> None:
+    one = service()
+    own, other = one.clusters
+    pooled = replace(other, capacity_rps=0.0, servers=None, pool="p", cost=4.0)
+    pool = Pool(name="p", datacenter="beijing-2", capacity_rps=200.0, servers=7, idle_cpu=0.1)
+    facts = replace(fleet(replace(one, clusters=(own, pooled))), pools=(pool,))
+    found = resolved(facts, facts.services[0]).clusters
+    assert found[0] == own
+    assert (found[1].capacity_rps, found[1].servers, found[1].idle_cpu) == (50.0, 7, 0.1)
+    assert resolved(facts, one) is one
+
+
 def test_everything_is_in_canonical_order() -> None:
     shuffled = replace(
         service("b"),
@@ -65,11 +95,15 @@ def test_everything_is_in_canonical_order() -> None:
     )
     facts = replace(
         fleet(shuffled, service("a")),
+        pools=tuple(
+            Pool(name=name, datacenter="beijing-1", capacity_rps=1.0) for name in ("q", "p")
+        ),
         gateways=(GatewayGroup(name="z"), GatewayGroup(name="a")),
         routes=(Route(id="2", service="a"), Route(id="1", service="b")),
     )
     ordered = normalized(facts)
     assert [s.name for s in ordered.services] == ["a", "b"]
+    assert [p.name for p in ordered.pools] == ["p", "q"]
     assert [g.name for g in ordered.gateways] == ["a", "z"]
     assert [r.id for r in ordered.routes] == ["1", "2"]
     clusters = ordered.service("b").clusters

@@ -12,17 +12,25 @@ from controlplane.api.fleet_document.reading import (
     address,
     choice,
     fields,
+    integer,
     matching,
     name,
     reference,
     text_of,
 )
-from controlplane.api.fleet_document.services import PORT, service
+from controlplane.api.fleet_document.services import (
+    CAPACITY_RPS,
+    MACHINE_KEYS,
+    PORT,
+    Sites,
+    machines,
+    service,
+)
 from controlplane.api.fleet_document.sources import source
 from controlplane.domain.routing import PathMatch, PathMatchType, Route
-from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
+from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Pool, Role
 
-FLEET_KEYS = ("datacenters", "services", "gateways", "routes", "metric_sources")
+FLEET_KEYS = ("datacenters", "pools", "services", "gateways", "routes", "metric_sources")
 
 HOST_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 HOST = re.compile(rf"\*|(\*\.)?{HOST_LABEL}(\.{HOST_LABEL}){{0,30}}", re.ASCII)
@@ -35,10 +43,15 @@ def fleet(place: Place) -> Fleet:
     entries = fields(place, FLEET_KEYS)
     datacenters = _declared(place.node, "datacenters")
     services = _declared(place.node, "services")
+    pools: tuple[Pool, ...] = entries.optional(
+        "pools", lambda at: _named(at, lambda item: _pool(item, datacenters)), ()
+    )
+    sites = Sites(datacenters=datacenters, pools={pool.name: pool.datacenter for pool in pools})
     return Fleet(
         datacenters=entries.required("datacenters", _datacenters, ()),
+        pools=pools,
         services=entries.optional(
-            "services", lambda at: _named(at, lambda item: service(item, datacenters)), ()
+            "services", lambda at: _named(at, lambda item: service(item, sites)), ()
         ),
         gateways=entries.optional("gateways", lambda at: _named(at, _gateway), ()),
         routes=entries.optional("routes", lambda at: _routes(at, services), ()),
@@ -87,11 +100,25 @@ def _datacenters(place: Place) -> tuple[Datacenter, ...]:
 
 
 def _datacenter(place: Place) -> Datacenter:
-    entries = fields(place, ("name", "role", "region"))
+    entries = fields(place, ("name", "role", "region", "join_order"))
     return Datacenter(
         name=entries.required("name", name, ""),
         role=entries.required("role", choice(Role), Role.CLOUD),
         region=entries.required("region", name, ""),
+        join_order=entries.optional("join_order", integer(0, 1_000_000), 0),
+    )
+
+
+def _pool(place: Place, datacenters: Collection[str]) -> Pool:
+    entries = fields(place, ("name", "datacenter", *MACHINE_KEYS))
+    servers, idle_cpu, full_cpu = machines(entries)
+    return Pool(
+        name=entries.required("name", name, ""),
+        datacenter=entries.required("datacenter", reference("data centre", datacenters), ""),
+        capacity_rps=entries.required("capacity_rps", CAPACITY_RPS, 1.0),
+        servers=servers,
+        idle_cpu=idle_cpu,
+        full_cpu=full_cpu,
     )
 
 

@@ -1,7 +1,8 @@
 """The part of a fleet document about services: clusters, endpoints, shares, checks, retries."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from controlplane.api.fleet_document.reading import (
     Fields,
@@ -23,6 +24,7 @@ from controlplane.domain.topology import (
     LoadBalancing,
     RetryPolicy,
     Service,
+    ServiceClass,
     StrategyName,
 )
 
@@ -36,25 +38,37 @@ SERVICE_KEYS = (
     "retry",
     "timeout_ms",
     "alarm_cpu",
+    "class_of_service",
 )
-CLUSTER_KEYS = ("datacenter", "capacity_rps", "endpoints", "servers", "idle_cpu", "full_cpu")
+MACHINE_KEYS = ("capacity_rps", "servers", "idle_cpu", "full_cpu")
+CLUSTER_KEYS = ("datacenter", "endpoints", *MACHINE_KEYS, "pool", "cost")
 CHECK_KEYS = ("path", "interval_ms", "timeout_ms", "healthy_threshold", "unhealthy_threshold")
 
 DEFAULTS = Service(name="", clusters=())
 STAND_IN: tuple[Cluster, ...] = ()
+NO_ENDPOINTS: tuple[Endpoint, ...] = ()
 PORT = integer(1, 65_535)
 PERIOD_MS = integer(10, 3_600_000)
 THRESHOLD = integer(1, 100)
 SHARE_OF_CPU = number(0.0, 1.0)
 CAPACITY_RPS = number(0.0, 1e9, above="a number above 0, up to 1e9 requests per second")
+COST = number(0.0, 1e6, above="a number above 0, up to 1e6 units of work")
 CHECK_PATH = matching(re.compile(r"/[!-~]{0,1023}", re.ASCII), "a path that begins with /")
 
 
-def service(place: Place, datacenters: Collection[str]) -> Service:
-    """Read one service; `datacenters` are the declared names."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sites:
+    """Where clusters can be: declared data centres, and shared pools with their data centre."""
+
+    datacenters: Collection[str]
+    pools: Mapping[str, str]
+
+
+def service(place: Place, sites: Sites) -> Service:
+    """Read one service of a fleet with these sites."""
     entries = fields(place, SERVICE_KEYS)
     faults = place.findings.count
-    clusters = entries.required("clusters", lambda at: _clusters(at, datacenters), STAND_IN)
+    clusters = entries.required("clusters", lambda at: _clusters(at, sites), STAND_IN)
     read = Service(
         name=entries.required("name", name, ""),
         clusters=clusters,
@@ -67,6 +81,9 @@ def service(place: Place, datacenters: Collection[str]) -> Service:
         retry=entries.optional("retry", _retry, DEFAULTS.retry),
         timeout_ms=entries.optional("timeout_ms", PERIOD_MS, DEFAULTS.timeout_ms),
         alarm_cpu=entries.optional("alarm_cpu", SHARE_OF_CPU, DEFAULTS.alarm_cpu),
+        class_of_service=entries.optional(
+            "class_of_service", choice(ServiceClass), DEFAULTS.class_of_service
+        ),
     )
     # Beside a fault in the service itself this finding would only distract.
     if read.static_shares and place.findings.count == faults:
@@ -74,11 +91,21 @@ def service(place: Place, datacenters: Collection[str]) -> Service:
     return read
 
 
-def _clusters(place: Place, datacenters: Collection[str]) -> tuple[Cluster, ...]:
+def machines(entries: Fields) -> tuple[int | None, float | None, float | None]:
+    """Servers, idle and full CPU of a pool, shared or a cluster's own."""
+    servers = entries.optional("servers", integer(1, 1_000_000), None)
+    idle = entries.optional("idle_cpu", SHARE_OF_CPU, None)
+    full = entries.optional("full_cpu", SHARE_OF_CPU, None)
+    if idle is not None and full is not None and idle >= full:
+        entries.places["full_cpu"].report(f"a number above idle_cpu, which is {idle:g}")
+    return servers, idle, full
+
+
+def _clusters(place: Place, sites: Sites) -> tuple[Cluster, ...]:
     unique = Unique()
     found: list[Cluster] = []
     for item in place.items("a list of clusters"):
-        cluster = _cluster(item, datacenters)
+        cluster = _cluster(item, sites)
         unique.check(cluster.datacenter, item)
         found.append(cluster)
     if not any(cluster.endpoints for cluster in found):
@@ -86,24 +113,35 @@ def _clusters(place: Place, datacenters: Collection[str]) -> tuple[Cluster, ...]
     return tuple(found)
 
 
-def _cluster(place: Place, datacenters: Collection[str]) -> Cluster:
+def _cluster(place: Place, sites: Sites) -> Cluster:
     entries = fields(place, CLUSTER_KEYS)
-    cluster = Cluster(
-        datacenter=entries.required("datacenter", reference("data centre", datacenters), ""),
+    datacenter = entries.required("datacenter", reference("data centre", sites.datacenters), "")
+    endpoints = entries.required("endpoints", _endpoints, NO_ENDPOINTS)
+    pool = entries.optional("pool", reference("pool", sites.pools), "")
+    if pool:
+        _check_pool(entries, datacenter, sites.pools.get(pool, datacenter))
+        cost = entries.optional("cost", COST, 1.0)
+        return Cluster(datacenter=datacenter, endpoints=endpoints, pool=pool, cost=cost)
+    if "cost" in entries.places:
+        entries.places["cost"].report("cost beside pool only: it counts in the pool's capacity")
+    servers, idle_cpu, full_cpu = machines(entries)
+    return Cluster(
+        datacenter=datacenter,
+        endpoints=endpoints,
         capacity_rps=entries.required("capacity_rps", CAPACITY_RPS, 1.0),
-        endpoints=entries.required("endpoints", _endpoints, ()),
-        servers=entries.optional("servers", integer(1, 1_000_000), None),
-        idle_cpu=entries.optional("idle_cpu", SHARE_OF_CPU, None),
-        full_cpu=entries.optional("full_cpu", SHARE_OF_CPU, None),
+        servers=servers,
+        idle_cpu=idle_cpu,
+        full_cpu=full_cpu,
     )
-    _check_cpu_order(entries, cluster)
-    return cluster
 
 
-def _check_cpu_order(entries: Fields, cluster: Cluster) -> None:
-    idle, full = cluster.idle_cpu, cluster.full_cpu
-    if idle is not None and full is not None and idle >= full:
-        entries.places["full_cpu"].report(f"a number above idle_cpu, which is {idle:g}")
+def _check_pool(entries: Fields, datacenter: str, home: str) -> None:
+    """A pool bears load in its own data centre, and describes its machines itself."""
+    if datacenter and home and datacenter != home:
+        entries.places["pool"].report(f"a pool of data centre {datacenter}", f"one of {home}")
+    for key in MACHINE_KEYS:
+        if key in entries.places:
+            entries.places[key].report("nothing here: the pool says it", "a second statement")
 
 
 def _endpoints(place: Place) -> tuple[Endpoint, ...]:
