@@ -5,10 +5,12 @@ statement that cannot be right) pass through: the stores answer them or they are
 """
 
 import errno
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 
 from sqlalchemy import exc
 
@@ -24,6 +26,7 @@ class Reason(StrEnum):
     IO_ERROR = "io_error"
     CANNOT_OPEN = "cannot_open"
     DAMAGED = "damaged"
+    FILE_GONE = "file_gone"
     FILE_REPLACED = "file_replaced"
     DEADLINE = "deadline"
     CLOSED = "closed"
@@ -37,7 +40,10 @@ ADVICE: dict[Reason, str] = {
     Reason.IO_ERROR: "its disk reports an error; check the system log",
     Reason.CANNOT_OPEN: "it cannot be opened; check that the path exists and its owner",
     Reason.DAMAGED: "its content is damaged; restore it from a copy",
-    Reason.FILE_REPLACED: "its file was deleted or replaced; put the original file back",
+    Reason.FILE_GONE: "its file was deleted or moved; put it back, or wait a few seconds until "
+    "all data is written to its path again",
+    Reason.FILE_REPLACED: "its file was replaced by another; put the original file back, or "
+    "delete the other one, then all data is written to its path again",
     Reason.DEADLINE: "it did not answer within the deadline; check load and disk",
     Reason.CLOSED: "the service is stopping",
     Reason.AWAY: "it does not answer; check that it runs",
@@ -55,6 +61,9 @@ _SQLITE_REASONS = (
     ("SQLITE_CORRUPT", Reason.DAMAGED),
     ("SQLITE_NOTADB", Reason.DAMAGED),
 )
+
+# Codes that say what failed and not why.
+_UNCLEAR = {Reason.IO_ERROR, Reason.CANNOT_OPEN}
 
 _SYSTEM_REASONS = {
     errno.ENOSPC: Reason.FULL,
@@ -76,8 +85,12 @@ def unavailable(reason: Reason, cause: str = "") -> Retryable:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Raise `unavailable` in place of an outage's error, chained to it."""
+def translated(folder: Path | None = None) -> Iterator[None]:
+    """Raise `unavailable` in place of an outage's error, chained to it.
+
+    Args:
+        folder: where the database is; an error of its disk is asked there what it comes from.
+    """
     try:
         yield
     except exc.TimeoutError as error:
@@ -86,7 +99,20 @@ def translated() -> Iterator[None]:
         reason = _reason(error)
         if reason is None:
             raise
+        if reason in _UNCLEAR and folder is not None:
+            reason = _of_file_system(folder) or reason
         raise unavailable(reason, _words(error)) from error
+
+
+def _of_file_system(folder: Path) -> Reason | None:
+    """What the file system says; SQLite's own code for it is often no more than `I/O error`."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return None
+    if found.f_flag & os.ST_RDONLY:
+        return Reason.READ_ONLY
+    return Reason.FULL if found.f_bavail == 0 else None
 
 
 def _reason(error: Exception) -> Reason | None:

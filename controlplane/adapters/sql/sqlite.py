@@ -5,22 +5,24 @@ writer its turn in order; SQLite's own lock polls and is not fair.
 """
 
 import asyncio
-import os
 import sqlite3
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from urllib.parse import quote
 
 import aiosqlite
 from sqlalchemy import URL, Connection, event
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import QueuePool
 
-from controlplane.adapters.sql.outages import Reason, unavailable
+from controlplane.adapters.sql.database_file import DatabaseFile
 
 READERS = 4
 # The log beside the file is cut back to this after a checkpoint.
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
+# Writes one page and changes nothing that is read.
+PROBE = "PRAGMA user_version = 1"
 PRAGMAS = ("journal_mode=WAL", "foreign_keys=ON", f"journal_size_limit={WAL_LIMIT_BYTES}")
 
 
@@ -36,32 +38,46 @@ class Durability(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DatabaseFile:
-    """The file by path and by what the system calls it: a path may come to name another file."""
+class Lanes:
+    """All open handles of one database.
 
-    path: Path
-    device: int
-    inode: int
+    Attributes:
+        anchor: does nothing, so that the log keeps its identity while other connections come and
+            go, and everything can be read from it when the files have lost their names.
+    """
 
-    def check(self) -> None:
-        """Raise `store_unavailable` when the path no longer names the file that was opened.
+    file: DatabaseFile
+    anchor: sqlite3.Connection
+    writer: AsyncEngine
+    readers: AsyncEngine
 
-        A commit would still succeed then, into a file without a name, and be lost at the end.
-        """
-        try:
-            now = os.stat(self.path)  # noqa: PTH116  (three times as fast as Path.stat)
-        except FileNotFoundError as error:
-            raise unavailable(Reason.FILE_REPLACED, f"{self.path} is gone") from error
-        if (now.st_dev, now.st_ino) != (self.device, self.inode):
-            raise unavailable(Reason.FILE_REPLACED, f"{self.path} is another file now")
+    async def warm(self) -> None:
+        """Open all connections now: nobody can open one once the path names no file."""
+        async with AsyncExitStack() as stack:
+            for engine in (self.writer, *READERS * (self.readers,)):
+                await stack.enter_async_context(engine.connect())
+
+    async def close(self, wait_s: float) -> None:
+        """Close all connections, those in use when they come back, for `wait_s` at most."""
+        clock = asyncio.get_running_loop().time
+        end_s = clock() + wait_s
+        # The pools tell nobody when a connection comes back.
+        while clock() < end_s and any(map(_in_use, (self.writer, self.readers))):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        # The last one to close writes the log into the database, and may hang with its disk:
+        # that one must be on a thread that does not keep the process from ending.
+        await asyncio.to_thread(self.anchor.close)
+        await self.readers.dispose()
+        await self.writer.dispose()
 
 
-def open_file(path: Path) -> DatabaseFile:
-    """Find the file or make an empty one that only its owner may read (it holds digests)."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.touch(mode=0o600, exist_ok=True)
-    found = path.stat()
-    return DatabaseFile(path=path, device=found.st_dev, inode=found.st_ino)
+async def open_lanes(file: DatabaseFile, wait_s: float) -> Lanes:
+    """Open a database; `wait_s` bounds each later wait for a connection or a lock."""
+    anchor = await asyncio.to_thread(_anchor, file, wait_s)
+    whole = file.with_companions()
+    return Lanes(
+        file=whole, anchor=anchor, writer=writer(whole, wait_s), readers=readers(whole, wait_s)
+    )
 
 
 def writer(file: DatabaseFile, wait_s: float) -> AsyncEngine:
@@ -101,10 +117,35 @@ def _engine(file: DatabaseFile, size: int, wait_s: float) -> AsyncEngine:
     )
 
 
+def _in_use(engine: AsyncEngine) -> bool:
+    pool = engine.pool
+    return isinstance(pool, QueuePool) and pool.checkedout() > 0
+
+
+def _address(file: DatabaseFile) -> str:
+    # mode=rw: a file that disappeared must not come back empty.
+    return f"file:{quote(str(file.path.absolute()))}?mode=rw"
+
+
+def _anchor(file: DatabaseFile, wait_s: float) -> sqlite3.Connection:
+    anchor = sqlite3.connect(
+        _address(file), uri=True, timeout=wait_s, isolation_level=None, check_same_thread=False
+    )
+    try:
+        file.check()
+        for pragma in PRAGMAS:
+            anchor.execute(f"PRAGMA {pragma}").fetchall()
+        # The log and its index are made by the first reader.
+        anchor.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    except BaseException:
+        anchor.close()
+        raise
+    return anchor
+
+
 async def _connect(file: DatabaseFile, wait_s: float) -> aiosqlite.Connection:
     opening = aiosqlite.connect(
-        # mode=rw: a file that disappeared must not come back empty.
-        f"file:{quote(str(file.path.absolute()))}?mode=rw",
+        _address(file),
         uri=True,
         timeout=wait_s,
         # Transactions are begun by the listeners; the driver's own habit is to begin late.

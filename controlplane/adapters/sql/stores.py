@@ -12,9 +12,9 @@ from urllib.parse import quote, unquote
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from controlplane.adapters.sql import sqlite
 from controlplane.adapters.sql.audit import SqlAuditLog
 from controlplane.adapters.sql.database import Database
+from controlplane.adapters.sql.database_file import open_file
 from controlplane.adapters.sql.decisions import SqlDecisionStore
 from controlplane.adapters.sql.fleets import SqlFleetStore
 from controlplane.adapters.sql.jobs import SqlJobStore
@@ -53,16 +53,13 @@ class SqlStores:
 
         Raises:
             Invalid: another kind of database, or one of a newer version of this program.
+            Refused: `store_lost`, the database was here before and is missing or empty now.
             Retryable: `store_unavailable`, the file cannot be opened or written.
         """
         path = _path(url)
-        with translated():
-            database = Database(sqlite.open_file(path), deadline_s)
-        try:
-            await database.migrate()
-        except BaseException:
-            await database.close()
-            raise
+        with translated(path.parent):
+            file = open_file(path)
+        database = await Database.open(file, deadline_s)
         return cls(
             fleets=SqlFleetStore(database),
             snapshots=SqlSnapshotStore(database),

@@ -1,10 +1,13 @@
 """A database that is locked, full, read-only, damaged, moved or slow: said so, and nothing lost."""
 
 import asyncio
+import errno
+import os
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import text
@@ -13,9 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from controlplane.adapters.model_files import ModelFiles
 from controlplane.adapters.predictor import learned
+from controlplane.adapters.sql.database_file import DatabaseFile
 from controlplane.adapters.sql.outages import Reason, translated
 from controlplane.adapters.sql.stores import SqlStores, sqlite_url
-from controlplane.domain.errors import Retryable
+from controlplane.domain.errors import Refused, Retryable
 from tests.ports.examples import entry, fleet
 
 DEADLINE_S = 0.3
@@ -51,7 +55,7 @@ async def refused(stores: SqlStores) -> Reason:
 
 async def on_the_writer(stores: SqlStores, statement: str) -> None:
     """Run a statement on the writing connection outside of any transaction."""
-    async with stores.database._writer.connect() as connection:
+    async with stores.database._lanes.writer.connect() as connection:
         driver = (await connection.get_raw_connection()).driver_connection
         assert driver is not None
         await driver.execute(statement)
@@ -99,7 +103,7 @@ async def test_file_moved_away_and_back(stores: SqlStores, tmp_path: Path) -> No
     await actions(stores)
     path, aside = tmp_path / "signalbox.db", tmp_path / "aside.db"
     path.rename(aside)
-    assert await refused(stores) is Reason.FILE_REPLACED
+    assert await refused(stores) is Reason.FILE_GONE
     assert await actions(stores) == ["before"]
     assert not path.exists()
     aside.rename(path)
@@ -116,15 +120,147 @@ async def test_file_replaced_by_a_copy(stores: SqlStores, tmp_path: Path) -> Non
     assert await actions(stores) == ["before"]
 
 
-async def test_a_new_connection_never_opens_another_file(stores: SqlStores, tmp_path: Path) -> None:
+async def test_all_readers_are_open_before_the_file_goes(stores: SqlStores, tmp_path: Path) -> None:
     (tmp_path / "signalbox.db").unlink()
-    answers = await asyncio.gather(*(actions(stores) for _ in range(4)), return_exceptions=True)
-    for answer in answers:
-        if isinstance(answer, Retryable):
-            assert answer.details["reason"] == Reason.CANNOT_OPEN
-        else:
-            assert answer == ["before"]
+    answers = await asyncio.gather(*(actions(stores) for _ in range(20)))
+    assert answers == [["before"]] * 20
     assert not (tmp_path / "signalbox.db").exists()
+
+
+FILES = ("signalbox.db", "signalbox.db-wal", "signalbox.db-shm")
+
+
+@pytest.mark.parametrize("lost", [FILES[:1], FILES, FILES[1:], FILES[1:2], FILES[2:]])
+async def test_a_lost_file_is_written_back_with_everything(
+    stores: SqlStores, tmp_path: Path, lost: tuple[str, ...]
+) -> None:
+    for number in range(20):
+        await stores.audit.append(entry(f"a{number}"))
+    expected = await actions(stores)
+    for name in lost:
+        (tmp_path / name).unlink()
+    assert await refused(stores) is Reason.FILE_GONE
+    await stores.database.put_back()
+    await stores.audit.append(entry("after"))
+    await stores.close()
+    again = await open_stores(tmp_path)
+    assert await actions(again) == ["after", *expected]
+    await again.close()
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"signalbox.db", "signalbox.db.known"}
+    assert (tmp_path / "signalbox.db").stat().st_mode & 0o077 == 0
+
+
+async def test_a_lost_folder_is_made_again(tmp_path: Path) -> None:
+    stores = await open_stores(tmp_path / "data")
+    await stores.audit.append(entry("before"))
+    shutil.rmtree(tmp_path / "data")
+    assert await refused(stores) is Reason.FILE_GONE
+    await stores.database.put_back()
+    assert await actions(stores) == ["before"]
+    await stores.audit.append(entry("after"))
+    await stores.close()
+
+
+@pytest.mark.parametrize("name", FILES[:2])
+async def test_another_file_is_never_overwritten(
+    stores: SqlStores, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).unlink()
+    (tmp_path / name).write_bytes(b"theirs")
+    assert await refused(stores) is Reason.FILE_REPLACED
+    if name == FILES[0]:
+        with pytest.raises(Retryable) as caught:
+            await stores.database.put_back()
+        assert caught.value.details["reason"] == Reason.FILE_REPLACED
+    assert (tmp_path / name).read_bytes() == b"theirs"
+    (tmp_path / name).unlink()
+    await stores.database.put_back()
+    await stores.audit.append(entry("after"))
+    assert await actions(stores) == ["after", "before"]
+
+
+async def test_a_way_back_that_fails_half_way_is_tried_again(
+    stores: SqlStores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "signalbox.db").unlink()
+
+    def full(file: DatabaseFile) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DatabaseFile, "remember", full)
+        with pytest.raises(Retryable) as caught:
+            await stores.database.put_back()
+    assert caught.value.details["reason"] == Reason.FULL
+    assert await refused(stores) is Reason.FILE_GONE
+    assert await actions(stores) == ["before"]
+    await stores.database.put_back()
+    await stores.audit.append(entry("after"))
+    assert await actions(stores) == ["after", "before"]
+
+
+async def test_readers_at_work_during_the_way_back_end_in_good_order(
+    stores: SqlStores, tmp_path: Path
+) -> None:
+    async def slow(connection: AsyncConnection) -> int:
+        await asyncio.sleep(DEADLINE_S / 2)
+        return await connection.scalar(text("SELECT count(*) FROM audit")) or 0
+
+    (tmp_path / "signalbox.db").unlink()
+    reading = asyncio.create_task(stores.database.read(slow))
+    await asyncio.sleep(0.02)
+    await stores.database.put_back()
+    assert await reading == 1
+
+
+@pytest.mark.parametrize("content", [None, b""])
+async def test_a_lost_database_is_no_first_start(tmp_path: Path, content: bytes | None) -> None:
+    await (await open_stores(tmp_path)).close()
+    path = tmp_path / "signalbox.db"
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(Refused) as caught:
+        await open_stores(tmp_path)
+    assert caught.value.code == "store_lost"
+    (tmp_path / "signalbox.db.known").unlink()
+    await (await open_stores(tmp_path)).close()
+
+
+async def test_a_log_without_its_database_is_no_first_start(tmp_path: Path) -> None:
+    (tmp_path / "signalbox.db-wal").write_bytes(b"acknowledged writes")
+    with pytest.raises(Refused):
+        await open_stores(tmp_path)
+    assert (tmp_path / "signalbox.db-wal").exists()
+
+
+async def test_a_probe_says_whether_something_can_be_written(stores: SqlStores) -> None:
+    await stores.database.probe()
+    await on_the_writer(stores, "PRAGMA query_only = ON")
+    with pytest.raises(Retryable) as caught:
+        await stores.database.probe()
+    assert caught.value.details["reason"] == Reason.READ_ONLY
+
+
+def test_an_unclear_error_is_asked_of_the_file_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing() -> Reason:
+        with pytest.raises(Retryable) as caught, translated(tmp_path):
+            raise OSError(errno.EIO, "I/O error")
+        return Reason(str(caught.value.details["reason"]))
+
+    assert failing() is Reason.IO_ERROR
+    real = os.statvfs(tmp_path)
+    for field, value, reason in (("f_bavail", 0, Reason.FULL), ("f_flag", 1, Reason.READ_ONLY)):
+        fields = {name: getattr(real, name) for name in ("f_bavail", "f_flag")} | {field: value}
+        answer = SimpleNamespace(**fields)
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "statvfs", lambda _, answer=answer: answer)
+            assert failing() is reason
+    monkeypatch.setattr(os, "statvfs", lambda _: Path("/nowhere").stat())
+    assert failing() is Reason.IO_ERROR
 
 
 async def test_not_a_database_at_start(tmp_path: Path) -> None:
