@@ -6,8 +6,10 @@ errors to standard error. Exit codes as docs/cli.md: 2 for input to be corrected
 """
 
 import json
+import os
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from types import FrameType
@@ -79,6 +81,12 @@ def train(
     servers: Pair = None,
     idle_cpu: Pair = None,
     full_cpu: Pair = None,
+    day_s: Annotated[
+        float, typer.Option(help="Length of a day; less where time is scaled.", min=0.001)
+    ] = 86_400.0,
+    leashed: Annotated[
+        bool, typer.Option("--leashed", help="End when standard input ends: with its parent.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Fit the queue laws and train the networks of one service.
@@ -89,6 +97,8 @@ def train(
         raise Invalid(
             "settings_unknown", f"no settings {settings!r}: use one of {', '.join(SETTINGS)}"
         )
+    if leashed:
+        threading.Thread(target=_follow_parent, daemon=True).start()
     rows = dataset.read_csv(data)
     # torch takes seconds to load; a wrong option or file should not.
     from training import progress, version
@@ -101,9 +111,10 @@ def train(
         created_at_s=time.time(),
         primary=declared[0],
         secondary=declared[1],
+        day_s=day_s,
     )
     started_s = time.monotonic()
-    with progress.shown() as tell:
+    with progress.shown(job.settings.epochs) as tell:
         artifact = version.train_version(rows, job, tell)
     storage.save(artifact, out)
     facts = report.version(artifact)
@@ -129,10 +140,25 @@ def main() -> None:
     try:
         app()
     except Invalid as error:
-        print(f"error: {error.message} [{error.code}]", file=sys.stderr)
-        sys.exit(INVALID)
+        _refuse(error)
+    except ModuleNotFoundError as error:
+        message = (
+            f"training needs {error.name}, which is missing: pip install 'signalbox[training]'"
+        )
+        _refuse(Invalid("training_not_installed", message))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+
+
+def _refuse(error: Invalid) -> None:
+    print(f"error: {error.message} [{error.code}]", file=sys.stderr)
+    sys.exit(INVALID)
+
+
+def _follow_parent() -> None:
+    """A parent that is killed cannot stop us; its end of the pipe closes in any case."""
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-DAY_S = 86_400.0
 PARTS = 288
 # With fewer days a profile would be one day's accident.
 MIN_DAYS = 3
@@ -16,20 +15,21 @@ MIN_DAYS = 3
 _MIN_COVERAGE = 0.9
 
 
-def daily_profile(time_s: FloatArray, load: FloatArray) -> tuple[float, ...]:
+def daily_profile(time_s: FloatArray, load: FloatArray, day_s: float) -> tuple[float, ...]:
     """Median over the days of load / mean load of the day, in `PARTS` equal parts from 00:00 UTC.
 
     Args:
         time_s: (n,) UTC epoch seconds; load: (n,) in any unit, NaN is missing.
+        day_s: length of a day; 86,400 unless time is scaled.
 
     Returns:
         `PARTS` numbers about 1, or () with fewer than `MIN_DAYS` covered days.
     """
     known = np.isfinite(load)
-    day = np.floor(time_s[known] / DAY_S).astype(np.int64)
+    day = np.floor(time_s[known] / day_s).astype(np.int64)
     if day.size == 0:
         return ()
-    part = np.floor(np.mod(time_s[known], DAY_S) / DAY_S * PARTS).astype(np.int64)
+    part = np.floor(np.mod(time_s[known], day_s) / day_s * PARTS).astype(np.int64)
     days = int(np.ptp(day)) + 1
     cell = (day - day.min()) * PARTS + part
     counts = np.bincount(cell, minlength=days * PARTS)

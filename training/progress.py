@@ -22,10 +22,10 @@ _EVERY_S = 0.5
 
 
 @contextmanager
-def shown(stream: TextIO = sys.stderr) -> Iterator[StageProgress]:
-    """Yield what training calls after every epoch."""
+def shown(epochs: int, stream: TextIO = sys.stderr) -> Iterator[StageProgress]:
+    """Yield what training calls after every epoch; `epochs` is their number over all stages."""
     if not stream.isatty():
-        yield _JsonLines(stream)
+        yield _JsonLines(epochs, stream)
         return
     columns = (
         TextColumn("{task.description:>8}"),
@@ -55,11 +55,14 @@ class _Bars:
 
 
 class _JsonLines:
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, epochs: int, stream: TextIO) -> None:
+        self._epochs = epochs
         self._stream = stream
         self._last_s = 0.0
+        self._done = 0
 
     def __call__(self, stage: str, epoch: Epoch) -> None:
+        self._done += 1
         now_s = time.monotonic()
         if now_s - self._last_s < _EVERY_S and epoch.number not in (1, epoch.total):
             return
@@ -69,6 +72,7 @@ class _JsonLines:
             "stage": stage,
             "epoch": epoch.number,
             "epochs": epoch.total,
+            "progress": min(1.0, self._done / self._epochs),
             "train_loss": epoch.train_loss,
             "validation_loss": epoch.validation_loss,
         }

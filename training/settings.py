@@ -63,6 +63,11 @@ class TrainingSettings:
     mlp: NetworkSettings | None
     residual: NetworkSettings | None
 
+    @property
+    def epochs(self) -> int:
+        """Epochs of all networks together, for progress."""
+        return sum(network.epochs for network in (self.mlp, self.residual) if network is not None)
+
     def digest(self) -> str:
         """sha256 over every field."""
         content = json.dumps(dataclasses.asdict(self), sort_keys=True)

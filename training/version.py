@@ -42,7 +42,10 @@ _WIDER, _MARGIN = 0.05, 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What to train; `primary` and `secondary` is what the fleet declares of the centres."""
+    """What to train; `primary` and `secondary` is what the fleet declares of the centres.
+
+    `day_s` is the length of a day, for the daily profile; 86,400 unless time is scaled.
+    """
 
     service: str
     settings: TrainingSettings
@@ -50,6 +53,7 @@ class Job:
     created_at_s: float
     primary: Declared
     secondary: Declared
+    day_s: float = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -228,7 +232,7 @@ def _artifact(
         scores=scores,
         best_epoch={name: network.best_epoch for name, network in trained.items()},
         losses={name: network.losses for name, network in trained.items()},
-        profile=daily_profile(dataset.time_s, total_load(dataset)),
+        profile=daily_profile(dataset.time_s, total_load(dataset), job.day_s),
         provenance=Provenance(
             data_digest=dataset.digest(),
             code_digest=code_digest(),

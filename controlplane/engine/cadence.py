@@ -11,11 +11,13 @@ class Cadence:
         period_s: length of a sample's period.
         cycle_s: between two decisions of a service.
         window_s: how much history the windows keep.
+        day_s: length of a day, for the daily profile of the load.
     """
 
     period_s: float = 60.0
     cycle_s: float = 300.0
     window_s: float = 3600.0
+    day_s: float = 86_400.0
 
 
 def scaled(cadence: Cadence, factor: float) -> Cadence:
@@ -24,4 +26,5 @@ def scaled(cadence: Cadence, factor: float) -> Cadence:
         period_s=cadence.period_s * factor,
         cycle_s=cadence.cycle_s * factor,
         window_s=cadence.window_s * factor,
+        day_s=cadence.day_s * factor,
     )

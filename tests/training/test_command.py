@@ -1,6 +1,7 @@
 """`python -m training` as the command line starts it: a process of its own."""
 
 import json
+import os
 import subprocess
 import sys
 from io import StringIO
@@ -55,6 +56,8 @@ def test_train_then_show(data: Path, tmp_path: Path) -> None:
     events = [json.loads(line) for line in done.stderr.splitlines()]
     assert {event["stage"] for event in events} == {"mlp", "residual"}
     assert events[-1]["epoch"] == events[-1]["epochs"]
+    assert events[-1]["progress"] == 1.0
+    assert [e["progress"] for e in events] == sorted(e["progress"] for e in events)
     assert trained["primary_full_cpu"] == 0.98
     assert trained["secondary_full_cpu"] == 1.0
     assert trained["seconds"] < 15
@@ -94,7 +97,34 @@ def test_a_terminal_gets_a_bar() -> None:
             return True
 
     stream = Terminal()
-    with shown(stream) as tell:
+    with shown(2, stream) as tell:
         for number in (1, 2):
             tell("mlp", Epoch(number=number, total=2, train_loss=3.5, validation_loss=4.5))
     assert "2/2 epochs" in stream.getvalue()
+
+
+def test_a_leashed_training_ends_with_its_parent(data: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "training", "train", "--data", str(data), "--service", "tickets",
+         "--out", str(tmp_path), "--settings", "paper", "--leashed"],
+        stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stderr is not None
+    assert process.stdin is not None
+    with process, process.stderr, process.stdin:
+        process.stderr.readline()
+        process.stdin.close()
+        assert process.wait(20) == 130
+
+
+def test_without_its_packages_training_says_what_to_install(data: Path, tmp_path: Path) -> None:
+    # A module that cannot be found, in front of the one that is installed.
+    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(name='torch')")
+    done = subprocess.run(
+        [sys.executable, "-m", "training", "train", "--data", str(data), "--service", "tickets",
+         "--out", str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "signalbox[training]" in done.stderr
+    assert "[training_not_installed]" in done.stderr

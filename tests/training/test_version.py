@@ -28,6 +28,8 @@ SHORT = TrainingSettings(
     name="short", mlp=NetworkSettings(epochs=3), residual=NetworkSettings(epochs=3)
 )
 
+DAY_S = 86_400.0
+
 
 @pytest.fixture(autouse=True)
 def torch_as_before() -> Iterator[None]:
@@ -139,10 +141,12 @@ def test_without_cpu_there_are_no_laws_but_a_network() -> None:
 
 def test_the_profile_needs_days_and_is_relative_to_the_mean() -> None:
     time_s = np.arange(5 * 288) * 300.0
-    load = 100.0 + 50.0 * np.sin(time_s / 86_400.0 * 2 * np.pi)
+    load = 100.0 + 50.0 * np.sin(time_s / DAY_S * 2 * np.pi)
     load[1000] = np.nan
-    profile = np.array(daily_profile(time_s, load * np.repeat([1, 2, 3, 2, 1], 288)))
+    profile = np.array(daily_profile(time_s, load * np.repeat([1, 2, 3, 2, 1], 288), DAY_S))
     assert profile.mean() == pytest.approx(1.0, abs=1e-3)
     assert profile[72] == pytest.approx(1.5, abs=0.01)
-    assert daily_profile(time_s[:500], load[:500]) == ()
-    assert daily_profile(time_s, np.full(load.size, np.nan)) == ()
+    assert daily_profile(time_s[:500], load[:500], DAY_S) == ()
+    assert daily_profile(time_s, np.full(load.size, np.nan), DAY_S) == ()
+    scaled = daily_profile(time_s / 1200, load, DAY_S / 1200)
+    assert scaled == daily_profile(time_s, load, DAY_S)

@@ -23,7 +23,6 @@ FloatArray = NDArray[np.float64]
 MEMORY_PERIODS = 4
 # Points of the coming cycle at which the load is projected.
 HORIZON_POINTS = 5
-DAY_S = 86_400.0
 # From this utilisation on CPU has no room to show more: it is a lower bound.
 SATURATED = 0.95
 
@@ -124,8 +123,10 @@ def projected_loads(situation: Situation, uses: Sequence[CenterUse]) -> FloatArr
     if not profile:
         return np.full(HORIZON_POINTS, total)
     middle_s = situation.now_s - MEMORY_PERIODS * situation.period_s / 2
-    past = _profile_at(profile, np.array([middle_s]))[0]
-    return np.asarray(total / max(past, 1e-6) * _profile_at(profile, situation.now_s + ahead))
+    day_s = situation.day_s
+    past = _profile_at(profile, np.array([middle_s]), day_s)[0]
+    coming = _profile_at(profile, situation.now_s + ahead, day_s)
+    return np.asarray(total / max(past, 1e-6) * coming)
 
 
 def observed_shares(situation: Situation) -> tuple[float, ...]:
@@ -164,8 +165,8 @@ def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def _profile_at(profile: Sequence[float], time_s: FloatArray) -> FloatArray:
+def _profile_at(profile: Sequence[float], time_s: FloatArray, day_s: float) -> FloatArray:
     """The profile at a time of the day (UTC), straight between the middles of its parts."""
     parts = len(profile)
-    position = np.mod(time_s, DAY_S) / DAY_S * parts - 0.5
+    position = np.mod(time_s, day_s) / day_s * parts - 0.5
     return np.asarray(np.interp(position, np.arange(parts), np.asarray(profile), period=parts))

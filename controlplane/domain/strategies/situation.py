@@ -77,7 +77,8 @@ class Situation:
         centers: in the fleet's order, so the primary is first.
         applied: shares in force, in that order; they sum to 1.
         now_s: UTC epoch seconds.
-        period_s: length of a sample's period; `cycle_s`: time between two decisions.
+        period_s: length of a sample's period; `cycle_s`: time between two decisions; `day_s`:
+            length of a day, which is less where time is scaled.
         model: the one in service; None without one, and while it is demoted.
         demoted_model: digest of a model that the skill guard took out of service.
     """
@@ -89,6 +90,7 @@ class Situation:
     now_s: float
     period_s: float = 60.0
     cycle_s: float = 300.0
+    day_s: float = 86_400.0
     model: LearnedModel | None = None
     demoted_model: str = ""
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from controlplane.domain.features import FEATURE_NAMES
 from controlplane.domain.strategies.candidates import GRID
 from controlplane.domain.strategies.greybox import objective
+from controlplane.domain.strategies.projection import center_uses, projected_loads
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.topology import Role, StrategyName
@@ -64,6 +65,21 @@ def test_the_profile_projects_the_load_ahead() -> None:
     assert (ahead > flat).all()
     constant = objective(situation(model=law_model(profile=(1.0,) * 24)), LAWS)
     np.testing.assert_allclose(constant, flat)
+
+
+def test_the_profile_scales_with_time() -> None:
+    rising = law_model(profile=tuple(0.5 + part / 288 for part in range(288)))
+    facts = situation(model=rising)
+    # The same moment of the day, seven times as fast.
+    fast = replace(
+        facts,
+        now_s=facts.now_s / 7,
+        period_s=facts.period_s / 7,
+        cycle_s=facts.cycle_s / 7,
+        day_s=facts.day_s / 7,
+    )
+    uses = center_uses(facts, LAWS)
+    np.testing.assert_allclose(projected_loads(fast, uses), projected_loads(facts, uses))
 
 
 @pytest.mark.parametrize("strategy", GREY)
