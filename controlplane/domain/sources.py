@@ -1,6 +1,7 @@
-"""Metric sources as they are declared: whom to ask for samples, and which questions.
+"""Metric sources: whom to ask for samples and which questions, and what was answered.
 
-Part of the fleet. Where a source's credential is kept is a setting, never a part of it.
+The declared part belongs to the fleet; where a credential is kept is a setting. Answers come from
+the adapters and become samples in `pulling`.
 """
 
 from dataclasses import dataclass
@@ -9,6 +10,9 @@ SERVICE_LABEL = "service"
 DATACENTER_LABEL = "datacenter"
 # A question beside those for readings: UTC seconds of the newest raw sample behind them.
 NEWEST_SAMPLE = "newest_sample"
+
+# Service and data center.
+Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,3 +35,41 @@ class DeclaredSource:
     service_label: str = SERVICE_LABEL
     datacenter_label: str = DATACENTER_LABEL
     credential: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One series of an answer; a label that it lacks is "".
+
+    Attributes:
+        value: as the source gave it, also not-a-number.
+        time_s: for when the source evaluated it, UTC epoch seconds.
+    """
+
+    service: str
+    datacenter: str
+    value: float
+    time_s: float
+
+    @property
+    def pair(self) -> Pair:
+        """Whom it is about."""
+        return self.service, self.datacenter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What one question gave; `warnings` are the source's own words."""
+
+    reading: str
+    points: tuple[Point, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A question without an answer."""
+
+    reading: str
+    code: str
+    message: str
