@@ -12,10 +12,11 @@ from typing import Protocol
 
 from controlplane.domain.access import AuditEntry, Token
 from controlplane.domain.decisions import Decision, Split
+from controlplane.domain.findings import Observation
 from controlplane.domain.jobs import Job
 from controlplane.domain.retraining import Coverage
 from controlplane.domain.snapshot import Snapshot
-from controlplane.domain.strategies.situation import LearnedModel, Note
+from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Fleet, Service
 
@@ -38,6 +39,9 @@ class FleetStore(Protocol):
         self, fleet: Fleet, expected_generation: int, audit: AuditEntry
     ) -> StoredFleet:
         """Store the next generation; Conflict when the newest is not `expected_generation`."""
+
+    async def at(self, generation: int) -> Fleet:
+        """The fleet of a generation; NotFound."""
 
 
 class SnapshotStore(Protocol):
@@ -209,6 +213,9 @@ class ModelRegistry(Protocol):
     async def load(self, service: str, alias: str) -> LearnedModel | None:
         """The model behind an alias, ready to predict; None when there is none."""
 
+    async def by_digest(self, digest: str) -> LearnedModel:
+        """One model, ready to predict; NotFound, or Invalid when its files are damaged or gone."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
@@ -217,13 +224,15 @@ class Artifact:
     Attributes:
         revision, version: of the snapshot.
         parts: named bytes, for people and golden files.
-        notes: what this plane cannot express.
+        notes: what this plane cannot express, item by item.
+        snapshot: what it was made from, for a plane that can leave single items out.
     """
 
     revision: int
     version: str
     parts: tuple[tuple[str, bytes], ...]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Observation, ...] = ()
+    snapshot: Snapshot | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,3 +271,8 @@ class DataPlane(Protocol):
 
     async def observe(self) -> list[PlaneNode]:
         """Who runs what, by name."""
+
+    async def repair(self) -> tuple[Observation, ...]:
+        """Bring what is in force nearer to what was applied, after consumers have refused or
+        lost some of it; asked again and again. Returns everything that is not in force as it
+        was published, item by item; () when nothing is amiss. Raises as `apply`."""

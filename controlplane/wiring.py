@@ -32,6 +32,7 @@ from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.publication import Publication
+from controlplane.engine.replay import Replays, ReplayStores
 from controlplane.engine.retention import DAY_S, Retention, RetentionStores, RetentionTimes
 from controlplane.engine.stages import Instruments
 from controlplane.engine.supervision import Supervisor
@@ -110,6 +111,9 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         loop=loop,
         models=models,
         decisions=stores.decisions,
+        replays=Replays(
+            ReplayStores(decisions=stores.decisions, fleets=stores.fleets, models=stores.models)
+        ),
         samples=stores.samples,
         audit=stores.audit,
         couriers=(Courier(plane, publication, instruments),),

@@ -31,7 +31,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _reports(terminal: pytest.TerminalReporter) -> list[pytest.TestReport]:
     reports = [report for verdict in VERDICTS for report in terminal.stats.get(verdict, [])]
     errors = [report for report in terminal.stats.get("error", []) if hasattr(report, "when")]
-    return [r for r in reports + errors if "line" in dict(r.user_properties)]
+    return [r for r in reports + errors if "line" in dict(getattr(r, "user_properties", ()))]
 
 
 def _rows(report: pytest.TestReport) -> list[str]:

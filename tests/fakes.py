@@ -51,10 +51,17 @@ class MemoryFleetStore:
     audit: MemoryAuditLog = field(default_factory=MemoryAuditLog)
     outage: Outage = field(default_factory=Outage)
     newest: StoredFleet = field(default_factory=lambda: StoredFleet(fleet=Fleet(), generation=0))
+    earlier: dict[int, Fleet] = field(default_factory=dict)
 
     async def load(self) -> StoredFleet:
         self.outage.check()
         return self.newest
+
+    async def at(self, generation: int) -> Fleet:
+        self.outage.check()
+        if generation not in self.earlier:
+            raise NotFound("generation_not_found", f"no fleet has the generation {generation}")
+        return self.earlier[generation]
 
     async def replace(
         self, fleet: Fleet, expected_generation: int, audit: AuditEntry
@@ -67,6 +74,7 @@ class MemoryFleetStore:
                 f"{expected_generation}",
             )
         self.newest = StoredFleet(fleet=fleet, generation=expected_generation + 1)
+        self.earlier[self.newest.generation] = fleet
         self.audit.entries.append(audit)
         return self.newest
 
@@ -304,6 +312,12 @@ class MemoryModelRegistry:
         self.outage.check()
         digest = self.aliases.get((service, alias))
         return None if digest is None else self.learned[digest]
+
+    async def by_digest(self, digest: str) -> LearnedModel:
+        self.outage.check()
+        if digest not in self.learned:
+            raise NotFound("model_not_found", f"no model has the digest {digest[:12]}")
+        return self.learned[digest]
 
     def _with_aliases(self, model: StoredModel) -> StoredModel:
         names = sorted(

@@ -22,6 +22,7 @@ from controlplane.engine.intake import Intake
 from controlplane.engine.loop import ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.publication import Publication
+from controlplane.engine.replay import Replays
 from controlplane.engine.stages import Instruments
 from controlplane.ports import AuditLog, DecisionStore, SampleStore
 
@@ -43,6 +44,7 @@ class ApiServices:
     loop: ReconcileLoop
     models: Models
     decisions: DecisionStore
+    replays: Replays
     samples: SampleStore
     audit: AuditLog
     couriers: tuple[Courier, ...]

@@ -19,6 +19,7 @@ from controlplane.cli import (
     fleet,
     models,
     processes,
+    replay,
     samples,
     token,
     traffic,
@@ -59,6 +60,7 @@ processes.register(app)
 fleet.register(app)
 traffic.register(app)
 audit.register(app)
+app.command()(replay.replay)
 app.add_typer(decisions.app, name="decisions")
 app.add_typer(samples.app, name="samples")
 app.add_typer(token.app, name="token")

@@ -67,6 +67,28 @@ def show(
     _show_samples(_newest(decision["samples"]))
 
 
+@app.command()
+def explain(
+    context: typer.Context,
+    decision_id: Annotated[str, typer.Argument(metavar="ID", help="As `decisions list` shows it.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what was known, what was proposed, what each guard did, and what came of it."""
+    from urllib.parse import quote
+
+    found = connect(context).get(f"{DECISIONS}/{quote(decision_id, safe='')}/explanation")
+    if as_json:
+        output.emit(found)
+        return
+    output.table(
+        ("PART", "WHO", "SAYS", "SHARES"),
+        ((s["part"], s["name"], s["says"], _shares(s["shares"]) or None) for s in found["steps"]),
+    )
+    replay = found["replay"]
+    if not replay["agrees"]:
+        output.note("made again now, this decision comes out differently: see `signalbox replay`")
+
+
 def _facts(decision: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     yield "decision", decision["id"]
     yield "time", output.when(decision["time"])

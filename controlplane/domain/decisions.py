@@ -25,7 +25,7 @@ class Inputs:
     Attributes:
         generation: of the fleet that declared the service.
         state: what the guards remembered before; `Decision.state` is after.
-        period_s, cycle_s: of that time, in seconds.
+        period_s, cycle_s, day_s: of that time, in seconds.
     """
 
     generation: int
@@ -33,6 +33,7 @@ class Inputs:
     limits: EnvelopeLimits
     period_s: float
     cycle_s: float
+    day_s: float = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

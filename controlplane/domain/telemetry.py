@@ -36,7 +36,8 @@ class Sample:
         received_s: when it arrived here; staleness is judged by this clock alone.
         response_time_ms: request-weighted mean over the period.
         cpu_avg, cpu_max, memory, disk, error_ratio: 0..1.
-        None: not reported.
+        suspicion: code of the doubt for which no decision reads it; None is trust.
+        Other values: None is not reported.
     """
 
     datacenter: str
@@ -53,6 +54,7 @@ class Sample:
     memory: float | None = None
     disk: float | None = None
     ingress_bandwidth_bps: float | None = None
+    suspicion: str | None = None
 
     @property
     def load(self) -> float:
@@ -139,20 +141,37 @@ class ServiceWindow:
 def extended(window: ServiceWindow, samples: Iterable[Sample], keep_s: float) -> ServiceWindow:
     """The window with more samples: by time, a repeated time replaced, older than `keep_s` dropped.
 
-    A time ahead of its receipt counts as the receipt, so that one sender whose clock ran ahead
-    does not hide what arrives after its clock is set right. `keep_s` counts back from the newest
-    sample of the same data centre by that time, so one data centre's silence never drops
-    another's history.
+    A repeated time keeps its first receipt: what is sent again is not new. A time ahead of its
+    receipt counts as the receipt, so that one sender whose clock ran ahead does not hide what
+    arrives after its clock is set right. `keep_s` counts back from the newest sample of the same
+    data centre by that time, so one data centre's silence never drops another's history.
     """
-    merged = {name: {s.time_s: s for s in history} for name, history in window.samples.items()}
+    kept = dict(window.samples)
     for sample in samples:
-        merged.setdefault(sample.datacenter, {})[sample.time_s] = sample
-    kept = {}
-    for name, by_time in sorted(merged.items()):
-        ordered = sorted(by_time.values(), key=_order)
-        oldest_s = _order(ordered[-1])[0] - keep_s
-        kept[name] = tuple(sample for sample in ordered if _order(sample)[0] >= oldest_s)
+        history = kept.get(sample.datacenter, ())
+        history = _joined(history, first_received(history, sample))
+        oldest_s = _order(history[-1])[0] - keep_s
+        start = next(at for at, one in enumerate(history) if _order(one)[0] >= oldest_s)
+        kept[sample.datacenter] = history[start:]
     return replace(window, samples=kept)
+
+
+def without(window: ServiceWindow, samples: Iterable[Sample]) -> ServiceWindow:
+    """The window without these samples."""
+    gone = {(sample.datacenter, sample.time_s) for sample in samples}
+    kept = {
+        name: tuple(sample for sample in history if (name, sample.time_s) not in gone)
+        for name, history in window.samples.items()
+    }
+    return replace(window, samples=kept)
+
+
+def first_received(history: Iterable[Sample], sample: Sample) -> Sample:
+    """The sample with the receipt of an earlier one of the same data centre and time, if any."""
+    for earlier in history:
+        if earlier.time_s == sample.time_s and earlier.datacenter == sample.datacenter:
+            return replace(sample, received_s=min(earlier.received_s, sample.received_s))
+    return sample
 
 
 def shortened(window: ServiceWindow, since_s: float, least: int) -> ServiceWindow:
@@ -168,6 +187,15 @@ def shortened(window: ServiceWindow, since_s: float, least: int) -> ServiceWindo
             for name, history in window.samples.items()
         },
     )
+
+
+def _joined(history: tuple[Sample, ...], sample: Sample) -> tuple[Sample, ...]:
+    if not history or (
+        _order(sample) > _order(history[-1]) and all(one.time_s != sample.time_s for one in history)
+    ):
+        return (*history, sample)
+    by_time = {one.time_s: one for one in history} | {sample.time_s: sample}
+    return tuple(sorted(by_time.values(), key=_order))
 
 
 def _order(sample: Sample) -> tuple[float, float]:

@@ -22,6 +22,7 @@ from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publication import Publication
+from controlplane.engine.replay import Replays, ReplayStores
 from controlplane.engine.stages import Instruments
 from controlplane.ports import Artifact, PlaneNode
 from tests import builders
@@ -98,8 +99,9 @@ class House:
         self.publication = Publication()
         self.consumers = Consumers()
         self.access = Access(self.tokens, self.clock.now)
+        self.fleet_store = MemoryFleetStore(audit=self.audit, outage=self.outage)
         self.fleets = Fleets(
-            MemoryFleetStore(audit=self.audit, outage=self.outage),
+            self.fleet_store,
             self.pokes,
             self.instruments,
         )
@@ -139,6 +141,11 @@ class House:
             loop=self.loop,
             models=self.models,
             decisions=self.decisions,
+            replays=Replays(
+                ReplayStores(
+                    decisions=self.decisions, fleets=self.fleet_store, models=self.registry
+                )
+            ),
             samples=self.samples,
             audit=self.audit,
             couriers=(Courier(self.plane, self.publication, self.instruments),),

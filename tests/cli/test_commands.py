@@ -114,6 +114,14 @@ def test_samples_and_decisions(server: Server, run: Run, tmp_path: Path) -> None
     assert "beijing-1" in shown.out
     assert json.loads(run("decisions", "show", decision["id"], "--json").out)["samples"]
     assert run("decisions", "show", "tickets@0").code == 3
+    told = run("decisions", "explain", decision["id"])
+    assert told.code == 0
+    assert "let it pass" in told.out
+    again = run("replay", decision["id"])
+    assert (again.code, "identical" in again.out) == (0, True)
+    (newest,) = json.loads(run("replay", "--limit", "1", "--recorded", "--json").out)
+    assert (newest["id"], newest["origin"]) == (decision["id"], "record")
+    assert run("replay", "tickets@0").code == 3
 
 
 def test_tokens(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

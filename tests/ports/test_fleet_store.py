@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from controlplane.domain.errors import Conflict
+from controlplane.domain.errors import Conflict, NotFound
 from controlplane.domain.topology import Fleet
 from controlplane.ports import StoredFleet
 from tests.ports.conftest import Stores
@@ -19,6 +19,15 @@ async def test_what_was_stored_comes_back(stores: Stores) -> None:
     stored = await stores.fleets.replace(fleet(), 0, entry())
     assert stored == StoredFleet(fleet=fleet(), generation=1)
     assert await stores.fleets.load() == stored
+
+
+async def test_earlier_generations_can_be_read(stores: Stores) -> None:
+    await stores.fleets.replace(fleet(), 0, entry())
+    await stores.fleets.replace(fleet(capacity_rps=7), 1, entry())
+    assert await stores.fleets.at(1) == fleet()
+    assert await stores.fleets.at(2) == fleet(capacity_rps=7)
+    with pytest.raises(NotFound, match="generation 3"):
+        await stores.fleets.at(3)
 
 
 async def test_another_generation_is_a_conflict_and_changes_nothing(stores: Stores) -> None:

@@ -54,6 +54,14 @@ async def test_the_model_behind_an_alias_predicts(stores: Stores) -> None:
     assert await stores.models.load("video", "champion") is None
 
 
+async def test_any_registered_model_can_be_read(stores: Stores) -> None:
+    stored = await stores.models.add(upload(seed=3), 1.0, entry())
+    model = await stores.models.by_digest(stored.digest)
+    assert model.digest == stored.digest
+    with pytest.raises(NotFound, match="0000"):
+        await stores.models.by_digest("0" * 64)
+
+
 async def test_an_alias_needs_a_model_of_that_service(stores: Stores) -> None:
     stored = await stores.models.add(upload(), 1.0, entry("add"))
     for service, digest in (("tickets", "0" * 64), ("video", stored.digest)):

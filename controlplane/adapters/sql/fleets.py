@@ -10,7 +10,7 @@ from controlplane.adapters.sql.database import Database
 from controlplane.adapters.sql.tables import FLEETS
 from controlplane.domain import canonical
 from controlplane.domain.access import AuditEntry
-from controlplane.domain.errors import Conflict
+from controlplane.domain.errors import Conflict, NotFound
 from controlplane.domain.topology import Fleet
 from controlplane.ports import StoredFleet
 
@@ -35,6 +35,18 @@ class SqlFleetStore:
         # A fleet of 1,000 services takes longer than the loop may be held up.
         fleet = await asyncio.to_thread(canonical.decode, Fleet, found[1])
         return StoredFleet(fleet=fleet, generation=found[0])
+
+    async def at(self, generation: int) -> Fleet:
+        """The fleet of a generation; NotFound."""
+        query = select(FLEETS.c.body).where(FLEETS.c.generation == generation)
+
+        async def work(connection: AsyncConnection) -> bytes | None:
+            return await connection.scalar(query)
+
+        body = await self._database.read(work)
+        if body is None:
+            raise NotFound("generation_not_found", f"no fleet has the generation {generation}")
+        return await asyncio.to_thread(canonical.decode, Fleet, body)
 
     async def replace(
         self, fleet: Fleet, expected_generation: int, audit: AuditEntry

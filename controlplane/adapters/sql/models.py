@@ -91,6 +91,17 @@ class SqlModelRegistry:
         digest = await self._database.read(work)
         return None if digest is None else await self._shelf.get(digest)
 
+    async def by_digest(self, digest: str) -> LearnedModel:
+        """One model, ready to predict; NotFound, or Invalid when its files are damaged or gone."""
+        query = select(MODELS.c.digest).where(MODELS.c.digest == digest)
+
+        async def work(connection: AsyncConnection) -> str | None:
+            return await connection.scalar(query)
+
+        if await self._database.read(work) is None:
+            raise NotFound("model_not_found", f"no model has the digest {digest[:12]}")
+        return await self._shelf.get(digest)
+
 
 async def _models(
     connection: AsyncConnection, *conditions: ColumnElement[bool]

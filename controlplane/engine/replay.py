@@ -1,0 +1,185 @@
+"""Make a decision again from what it recorded, and compare.
+
+The strategy is asked again with the model of that time; where the model is gone, what it
+proposed is taken from the record. Either way every guard judges again. On the machine that
+decided, the result is the same bit for bit; elsewhere the model's arithmetic may differ by 1e-6.
+Called by the API; reads the stores only.
+"""
+
+import asyncio
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from controlplane.domain.decisions import Decision, Inputs
+from controlplane.domain.errors import Invalid, NotFound
+from controlplane.domain.guardrails.envelope import Passage, judge, passages
+from controlplane.domain.guardrails.state import Verdict
+from controlplane.domain.strategies.registry import propose
+from controlplane.domain.strategies.situation import LearnedModel, Proposal, Situation
+from controlplane.domain.telemetry import Sample, ServiceWindow
+from controlplane.domain.topology import Fleet
+from controlplane.engine.cadence import Cadence
+from controlplane.engine.cycle import Facts, situate
+from controlplane.ports import DecisionStore, FleetStore, ModelRegistry
+
+# What the arithmetic of another machine may change in a share, or relatively in a prediction.
+TOLERANCE = 1e-6
+
+
+class Origin(StrEnum):
+    """Where the proposal that was judged again came from."""
+
+    STRATEGY = "strategy"
+    RECORD = "record"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """A decision and what became of it this time.
+
+    Attributes:
+        passages: what each guard did, in order.
+        difference: largest difference of a share, or relative one of a prediction; infinite when
+            the two have another shape or outcome.
+        reason: why the proposal is the recorded one; "" when the strategy was asked.
+    """
+
+    decision: Decision
+    origin: Origin
+    proposal: Proposal
+    verdict: Verdict
+    passages: tuple[Passage, ...]
+    difference: float
+    reason: str = ""
+
+    @property
+    def identical(self) -> bool:
+        """Whether it is the same bit for bit."""
+        return self.difference == 0
+
+    @property
+    def agrees(self) -> bool:
+        """Whether it is the same but for another machine's arithmetic."""
+        return self.difference <= TOLERANCE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayStores:
+    """Where what a decision read is kept."""
+
+    decisions: DecisionStore
+    fleets: FleetStore
+    models: ModelRegistry
+
+
+class Replays:
+    """Makes recorded decisions again."""
+
+    def __init__(self, stores: ReplayStores) -> None:
+        self._stores = stores
+
+    async def of(self, decision_id: str, origin: Origin = Origin.STRATEGY) -> Replay:
+        """Make one decision again.
+
+        Args:
+            origin: `RECORD` judges the recorded proposal even when its model is there.
+
+        Raises:
+            NotFound: no such decision, or its fleet is no longer stored.
+            Invalid: the decision is of before inputs were recorded.
+            Retryable: the store is away.
+        """
+        decision = await self._stores.decisions.by_id(decision_id)
+        inputs = decision.inputs
+        if inputs is None:
+            raise Invalid(
+                "decision_without_inputs",
+                f"decision {decision_id} is of before inputs were recorded: it can be read only",
+            )
+        fleet = await self._stores.fleets.at(inputs.generation)
+        model, reason = await self._model(decision.model or inputs.state.demoted_model)
+        if reason:
+            origin = Origin.RECORD
+        made = await asyncio.to_thread(
+            replayed, decision, situation_of(decision, inputs, fleet, model), origin
+        )
+        return replace(made, reason=reason)
+
+    async def _model(self, digest: str) -> tuple[LearnedModel | None, str]:
+        """The model, and why it cannot be had."""
+        if not digest:
+            return None, ""
+        try:
+            return await self._stores.models.by_digest(digest), ""
+        except (NotFound, Invalid) as error:
+            return None, error.message
+
+
+def situation_of(
+    decision: Decision, inputs: Inputs, fleet: Fleet, model: LearnedModel | None
+) -> Situation:
+    """What the strategy and the guards read at that time."""
+    service = fleet.service(decision.service)
+    by_center: dict[str, list[Sample]] = {}
+    for sample in decision.samples:
+        by_center.setdefault(sample.datacenter, []).append(sample)
+    samples = {name: tuple(own) for name, own in by_center.items()}
+    facts = Facts(
+        fleet=fleet,
+        windows={service.name: ServiceWindow(service=service.name, samples=samples)},
+        models={} if model is None else {service.name: model},
+        shares={},
+        states={service.name: inputs.state},
+        cadence=Cadence(period_s=inputs.period_s, cycle_s=inputs.cycle_s, day_s=inputs.day_s),
+        limits=inputs.limits,
+        now_s=decision.time_s,
+        generation=inputs.generation,
+    )
+    # As recorded, not as weights say it: those are rounded.
+    return replace(situate(facts, service), applied=decision.applied)
+
+
+def replayed(decision: Decision, situation: Situation, origin: Origin) -> Replay:
+    """Propose (or take the recorded proposal), judge, and compare."""
+    assert decision.inputs is not None
+    state, limits = decision.inputs.state, decision.inputs.limits
+    proposal = recorded(decision) if origin is Origin.RECORD else propose(situation)
+    verdict = judge(proposal, situation, state, limits)
+    return Replay(
+        decision=decision,
+        origin=origin,
+        proposal=proposal,
+        verdict=verdict,
+        passages=passages(proposal, situation, state, limits),
+        difference=max(_differences(decision, proposal, verdict)),
+    )
+
+
+def recorded(decision: Decision) -> Proposal:
+    """What the strategy proposed at that time, without its notes."""
+    return Proposal(
+        strategy=decision.strategy,
+        shares=decision.proposed,
+        curve=decision.curve,
+        learned=decision.learned,
+        urgent=decision.urgent,
+    )
+
+
+def _differences(decision: Decision, proposal: Proposal, verdict: Verdict) -> Iterator[float]:
+    yield 0.0 if verdict.outcome is decision.outcome else math.inf
+    yield 0.0 if proposal.strategy == decision.strategy else math.inf
+    yield _largest(decision.proposed, proposal.shares)
+    yield _largest(decision.decided, verdict.shares)
+    before = [point.response_time_ms for point in decision.curve]
+    again = [point.response_time_ms for point in proposal.curve]
+    scale = max(map(abs, before), default=1.0) or 1.0
+    yield _largest([value / scale for value in before], [value / scale for value in again])
+
+
+def _largest(one: tuple[float, ...] | list[float], other: tuple[float, ...] | list[float]) -> float:
+    if len(one) != len(other):
+        return math.inf
+    return max((abs(a - b) for a, b in zip(one, other, strict=True)), default=0.0)
