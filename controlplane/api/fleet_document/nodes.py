@@ -5,24 +5,27 @@ depth, anchors, aliases, and the number of nodes that aliases stand for. Scalars
 type a text must have is the reader's question, so `no` is never a truth value by accident.
 """
 
-import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import yaml
 
+from controlplane.api.fleet_document.findings import Finding, Findings, quoted
 from controlplane.domain.errors import Invalid
 
 MOST_BYTES = 5_000_000
 MOST_DEPTH = 32
 MOST_ALIASES = 100
-MOST_NODES = 500_000
+# A thousand services in four data centres with ten thousand routes are some 250,000.
+MOST_NODES = 300_000
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Fresh = yaml.ScalarEvent | yaml.CollectionStartEvent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scalar:
+# Tuples: there are hundreds of thousands of them, and a dataclass takes three times as long.
+class Scalar(NamedTuple):
     """A text; `plain` when it stands without quotes."""
 
     line: int
@@ -32,8 +35,7 @@ class Scalar:
     size: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class Listing(NamedTuple):
     """A list; `size` counts all nodes in it, aliases as what they stand for."""
 
     line: int
@@ -42,8 +44,7 @@ class Listing:
     size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(NamedTuple):
     """A mapping with its entries in the order of the document, repeated keys included."""
 
     line: int
@@ -55,8 +56,8 @@ class Table:
 Node = Scalar | Listing | Table
 
 
-def compose(text: str) -> Node | None:
-    """Read one document; None when it is empty.
+def compose(text: str, findings: Findings) -> Node | None:
+    """Read one document; None when it is empty. A tag is a finding: nothing here needs one.
 
     Raises:
         Invalid: `fleet_too_large`, `fleet_too_complex` (depth, anchors, aliases, nodes), or
@@ -68,75 +69,115 @@ def compose(text: str) -> Node | None:
             "fleet_too_large", f"the fleet document has {size} bytes; the limit is {MOST_BYTES}"
         )
     try:
-        return _Composer(iter(yaml.parse(_without_tabs(text), Loader=_LOADER))).document()
+        plain = _without_tabs(text)
+        # No value is shorter than two characters, its separator included.
+        if size > 2 * MOST_NODES:
+            _count(yaml.parse(plain, Loader=_LOADER))
+        return _Composer(findings).document(yaml.parse(plain, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
         raise _unreadable(error) from error
     except yaml.YAMLError as error:
         raise _failure("fleet_unreadable", f"the text is not YAML: {error}", 1, 1) from error
+    except UnicodeEncodeError as error:
+        problem = f"character {error.start} is half of a surrogate pair, which is no character"
+        raise _failure("fleet_unreadable", problem, 1, 1) from error
 
 
 def _without_tabs(text: str) -> str:
-    """JSON may be indented with tabs, which YAML forbids; inside JSON strings none can stand."""
-    if "\t" not in text:
+    """JSON may begin with tabs, which YAML forbids; between brackets both allow them."""
+    content = text.lstrip(" \t\r\n")
+    if not content.startswith(("{", "[")):
         return text
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return text.replace("\t", " ")
+    return text[: len(text) - len(content)].replace("\t", " ") + content
+
+
+def _count(events: Iterable[yaml.Event]) -> None:
+    """Refuse too many nodes before any is made, which takes five times as long."""
+    nodes = depth = 0
+    for event in events:
+        if isinstance(event, yaml.NodeEvent):
+            nodes += 1
+            depth += isinstance(event, yaml.CollectionStartEvent)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        # The composer has its own words about aliases, depth and a second document.
+        if isinstance(event, yaml.AliasEvent | yaml.DocumentEndEvent) or depth > MOST_DEPTH:
+            return
+        if nodes > MOST_NODES:
+            raise _too_many(event)
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list or mapping whose end has not come yet."""
+
+    event: yaml.CollectionStartEvent
+    children: list[Node] = field(default_factory=list)
+    size: int = 1
 
 
 class _Composer:
-    """Turns events into nodes; recursion is bounded by MOST_DEPTH."""
+    """Turns events into nodes."""
 
-    def __init__(self, events: Iterator[yaml.Event]) -> None:
-        self._events = events
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._open: list[_Open] = []
         self._anchors: dict[str, Node] = {}
         self._aliases = 0
         self._nodes = 0
+        self._root: Node | None = None
 
-    def document(self) -> Node | None:
-        root: Node | None = None
-        for event in self._events:
-            if isinstance(event, yaml.StreamStartEvent | yaml.DocumentEndEvent):
-                continue
-            if isinstance(event, yaml.StreamEndEvent):
-                break
-            if root is not None:
+    def document(self, events: Iterable[yaml.Event]) -> Node | None:
+        for event in events:
+            if isinstance(event, yaml.ScalarEvent):
+                line, column = _place(event)
+                self._fresh(event, Scalar(line, column, event.value, not event.style))
+            elif isinstance(event, yaml.CollectionStartEvent):
+                self._begin(event)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                self._end()
+            elif isinstance(event, yaml.AliasEvent):
+                self._add(self._alias(event), event)
+            elif isinstance(event, yaml.DocumentStartEvent) and self._root is not None:
                 raise _at(event, "fleet_unreadable", "a second document begins; give one")
-            if isinstance(event, yaml.DocumentStartEvent):
-                root = self._node(next(self._events), 0)
+        root = self._root
         empty = isinstance(root, Scalar) and root.plain and not root.text
         return None if empty else root
 
-    def _node(self, event: yaml.Event, depth: int) -> Node:
-        if depth > MOST_DEPTH:
+    def _begin(self, event: yaml.CollectionStartEvent) -> None:
+        if len(self._open) > MOST_DEPTH:
             raise _at(event, "fleet_too_complex", f"nested deeper than {MOST_DEPTH} levels")
-        if isinstance(event, yaml.AliasEvent):
-            return self._alias(event)
-        self._count(1, event)
-        node = self._fresh(event, depth)
-        anchor = getattr(event, "anchor", None)
-        if anchor is not None:
-            self._keep(anchor, node, event)
-        return node
+        self._open.append(_Open(event))
 
-    def _fresh(self, event: yaml.Event, depth: int) -> Node:
+    def _end(self) -> None:
+        done = self._open.pop()
+        event, children = done.event, done.children
         line, column = _place(event)
-        if isinstance(event, yaml.ScalarEvent):
-            return Scalar(line=line, column=column, text=event.value, plain=not event.style)
         if isinstance(event, yaml.SequenceStartEvent):
-            items = tuple(self._until(yaml.SequenceEndEvent, depth))
-            return Listing(line=line, column=column, items=items, size=1 + _sizes(items))
-        flat = tuple(self._until(yaml.MappingEndEvent, depth))
-        entries = tuple(zip(flat[::2], flat[1::2], strict=True))
-        return Table(line=line, column=column, entries=entries, size=1 + _sizes(flat))
+            self._fresh(event, Listing(line, column, tuple(children), done.size))
+        else:
+            entries = tuple(zip(children[::2], children[1::2], strict=True))
+            self._fresh(event, Table(line, column, entries, done.size))
 
-    def _until(self, end: type[yaml.Event], depth: int) -> Iterator[Node]:
-        for event in self._events:
-            if isinstance(event, end):
-                return
-            yield self._node(event, depth + 1)
+    def _fresh(self, event: _Fresh, node: Node) -> None:
+        """Take a node that is written out here, not an alias."""
+        if event.tag is not None:
+            self._findings.add(_tagged(event))
+        if event.anchor is not None:
+            self._keep(event.anchor, node, event)
+        self._add(node, event)
+
+    def _add(self, node: Node, event: yaml.Event) -> None:
+        # What is in a list or mapping was counted when it came.
+        self._nodes += node.size if type(event) is yaml.AliasEvent else 1
+        if self._nodes > MOST_NODES:
+            raise _too_many(event)
+        if self._open:
+            parent = self._open[-1]
+            parent.children.append(node)
+            parent.size += node.size
+        else:
+            self._root = node
 
     def _alias(self, event: yaml.AliasEvent) -> Node:
         self._aliases += 1
@@ -144,15 +185,9 @@ class _Composer:
             raise _at(event, "fleet_too_complex", f"more than {MOST_ALIASES} aliases")
         anchor = event.anchor or ""
         if anchor not in self._anchors:
-            raise _at(event, "fleet_unreadable", f"alias *{anchor[:80]} has no anchor")
-        node = self._anchors[anchor]
-        self._count(node.size, event)
-        return node
-
-    def _count(self, nodes: int, event: yaml.Event) -> None:
-        self._nodes += nodes
-        if self._nodes > MOST_NODES:
-            raise _at(event, "fleet_too_complex", f"more than {MOST_NODES} values up to here")
+            problem = f"alias *{quoted(anchor)} has no anchor before it"
+            raise _at(event, "fleet_unreadable", problem)
+        return self._anchors[anchor]
 
     def _keep(self, anchor: str, node: Node, event: yaml.Event) -> None:
         if len(self._anchors) >= MOST_ALIASES:
@@ -160,8 +195,19 @@ class _Composer:
         self._anchors[anchor] = node
 
 
-def _sizes(nodes: tuple[Node, ...]) -> int:
-    return sum(node.size for node in nodes)
+def _too_many(event: yaml.Event) -> Invalid:
+    return _at(event, "fleet_too_complex", f"more than {MOST_NODES} values up to here")
+
+
+def _tagged(event: _Fresh) -> Finding:
+    line, column = _place(event)
+    return Finding(
+        line=line,
+        column=column,
+        path="the value",
+        found=f"tagged {quoted(event.tag or '')}",
+        allowed="a plain value without a YAML tag; nothing is made from a tag",
+    )
 
 
 def _place(event: yaml.Event) -> tuple[int, int]:

@@ -4,7 +4,6 @@ Called by `sections` and `services`. A stand-in never leaves the parser, because
 a finding makes no fleet; it lets the reading go on, so that every error shows at once.
 """
 
-import ipaddress
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -12,33 +11,36 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from controlplane.api.fleet_document.findings import (
-    Finding,
-    Findings,
-    listed,
-    quoted,
-    suggestion,
-)
+from controlplane.api.fleet_document.findings import Finding, Findings, listed, quoted
+from controlplane.api.fleet_document.lookalikes import forms
 from controlplane.api.fleet_document.nodes import Listing, Node, Scalar, Table
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", re.ASCII)
-INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
+# Without leading zeros: 010 is ten to one reader and eight to another.
+INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})", re.ASCII)
 # What YAML reads as a number without quotes; "1e3" is one here as in JSON.
-NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
+NUMBER = re.compile(
+    r"[+-]?((0|[1-9][0-9]{0,39})(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,3})?", re.ASCII
+)
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 NAME_RULE = "1..63 of A-Z a-z 0-9 . _ - that begin with a letter or digit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A node with its path in the document; findings go to the document's collection."""
+    """A node with its path in the document; findings go to the document's collection.
+
+    Attributes:
+        path: for people, `services[0].name`. pointer: the same as a JSON pointer.
+    """
 
     node: Node
     path: str
     findings: Findings
+    pointer: str = ""
 
     def report(self, allowed: str, found: str | None = None) -> None:
         """Add a finding at this place; `found` defaults to what stands here."""
@@ -47,6 +49,7 @@ class Place:
                 line=self.node.line,
                 column=self.node.column,
                 path=self.path or "the document",
+                pointer=self.pointer,
                 found=shown(self.node) if found is None else found,
                 allowed=allowed,
             )
@@ -54,8 +57,14 @@ class Place:
 
     def child(self, name: str, node: Node) -> "Place":
         """The place of an entry of this table."""
-        path = f"{self.path}.{name}" if self.path else name
-        return Place(node=node, path=path, findings=self.findings)
+        # A key may hold anything: controls and direction marks must not reach a terminal.
+        shown = name if name.isascii() and name.isprintable() else ascii(name)[1:-1]
+        return Place(
+            node=node,
+            path=f"{self.path}.{shown}" if self.path else shown,
+            findings=self.findings,
+            pointer=f"{self.pointer}/{name.replace('~', '~0').replace('/', '~1')}",
+        )
 
     def items(self, allowed: str = "a list") -> "Iterator[Place]":
         """The places of this list's items; a finding and none when it is not a list."""
@@ -63,7 +72,16 @@ class Place:
             self.report(allowed)
             return
         for index, item in enumerate(self.node.items):
-            yield Place(node=item, path=f"{self.path}[{index}]", findings=self.findings)
+            yield Place(
+                node=item,
+                path=f"{self.path}[{index}]",
+                findings=self.findings,
+                pointer=f"{self.pointer}/{index}",
+            )
+
+    def suggestion(self, word: str, names: Collection[str]) -> str:
+        """Words about the name that was probably meant, "" without one."""
+        return self.findings.suggestion(word, names)
 
 
 Rule = Callable[[Place], T]
@@ -96,17 +114,22 @@ def fields(place: Place, names: Collection[str]) -> Fields:
     if not isinstance(place.node, Table):
         place.report(f"a mapping with {listed(names)}")
         return Fields(place=place, places=known)
+    allowed = frozenset(names)
     for key, value in place.node.entries:
         name = key.text if isinstance(key, Scalar) else ""
-        at_key = place.child(name[:80] or "?", key)
-        if name not in names:
-            hint = suggestion(name, names)
-            at_key.report(f"{listed(names)}{hint}", f"an unknown key {quoted(name)}")
+        if name not in allowed:
+            _unknown_key(place.child(name[:80] or "?", key), name, names)
         elif name in known:
-            at_key.report("each key once", "a second time here")
+            first = known[name].node.line
+            place.child(name, key).report("each key once", f"here again, after line {first}")
         else:
             known[name] = place.child(name, value)
     return Fields(place=place, places=known)
+
+
+def _unknown_key(place: Place, name: str, names: Collection[str]) -> None:
+    hint = place.suggestion(name, names)
+    place.report(f"{listed(names)}{hint}", f"an unknown key {quoted(name)}")
 
 
 def shown(node: Node) -> str:
@@ -148,16 +171,6 @@ def matching(pattern: re.Pattern[str], allowed: str) -> Rule[str]:
         return value
 
     return rule
-
-
-def address(place: Place) -> str:
-    """An IP address in its usual form."""
-    value = text_of(place)
-    try:
-        return str(ipaddress.ip_address(value or ""))
-    except ValueError:
-        place.report("an IPv4 or IPv6 address")
-        return ""
 
 
 def integer(low: int, high: int) -> Rule[int]:
@@ -202,7 +215,7 @@ def choice(kind: type[E]) -> Rule[E]:
     def rule(place: Place) -> E:
         value = text_of(place) or ""
         if value not in members:
-            place.report(f"one of {listed(members)}{suggestion(value, members)}")
+            place.report(f"one of {listed(members)}{place.suggestion(value, members)}")
         return members.get(value, next(iter(kind)))
 
     return rule
@@ -214,7 +227,7 @@ def reference(what: str, names: Collection[str]) -> Rule[str]:
     def rule(place: Place) -> str:
         value = text_of(place) or ""
         if value not in names:
-            place.report(f"a declared {what}: {listed(names)}{suggestion(value, names)}")
+            place.report(f"a declared {what}: {listed(names)}{place.suggestion(value, names)}")
         return value
 
     return rule
@@ -224,11 +237,39 @@ class Unique:
     """Reports what occurs a second time."""
 
     def __init__(self) -> None:
-        self._first: dict[str, str] = {}
+        self._first: dict[str, Place] = {}
 
     def check(self, key: str, place: Place) -> None:
         """Report `place` when `key` was seen before; empty keys have their finding already."""
         if key and key in self._first:
-            place.report("each only once", f"{quoted(key)}, which stands at {self._first[key]} too")
+            where = _where(self._first[key])
+            place.report("each only once", f"{quoted(key)}, which stands at {where} too")
         elif key:
-            self._first[key] = place.path
+            self._first[key] = place
+
+
+class UniqueNames:
+    """Reports names that occur a second time, or that a person takes for an earlier one."""
+
+    def __init__(self) -> None:
+        self._exact = Unique()
+        self._seen: dict[str, tuple[str, Place]] = {}
+
+    def check(self, place: Place) -> None:
+        """Report `place`, where a name stands, beside an earlier one that is the same or alike."""
+        name = text_of(place) or ""
+        if not name:
+            return
+        self._exact.check(name, place)
+        for form in forms(name):
+            first, at_first = self._seen.setdefault(form, (name, place))
+            if first != name:
+                place.report(
+                    "names that differ in more than case or look-alike characters",
+                    f"{quoted(name)}, which looks like {quoted(first)} at {_where(at_first)}",
+                )
+                return
+
+
+def _where(place: Place) -> str:
+    return f"{place.path} (line {place.node.line})"

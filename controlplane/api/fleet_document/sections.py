@@ -3,20 +3,21 @@
 import re
 from collections.abc import Callable, Collection
 
+from controlplane.api.fleet_document.addresses import listen_address, path
+from controlplane.api.fleet_document.findings import listed
 from controlplane.api.fleet_document.nodes import Listing, Node, Scalar, Table
 from controlplane.api.fleet_document.reading import (
     Fields,
     Place,
     T,
     Unique,
-    address,
+    UniqueNames,
     choice,
     fields,
     integer,
     matching,
     name,
     reference,
-    text_of,
 )
 from controlplane.api.fleet_document.services import (
     CAPACITY_RPS,
@@ -34,7 +35,6 @@ FLEET_KEYS = ("datacenters", "pools", "services", "gateways", "routes", "metric_
 
 HOST_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 HOST = re.compile(rf"\*|(\*\.)?{HOST_LABEL}(\.{HOST_LABEL}){{0,30}}", re.ASCII)
-PATH = re.compile(r"/[!-~]{0,1023}", re.ASCII)
 USUAL_GROUP = GatewayGroup(name="")
 
 
@@ -59,12 +59,13 @@ def fleet(place: Place) -> Fleet:
     )
 
 
-def _declared(root: Node, section: str) -> list[str]:
+def _declared(root: Node, section: str) -> Collection[str]:
     """Names in one section, read first, so that the order of sections does not matter."""
     lists = [value for key, value in _entries(root) if key == section]
     tables = [item for node in lists if isinstance(node, Listing) for item in node.items]
     values = [value for table in tables for key, value in _entries(table) if key == "name"]
-    return [value.text for value in values if isinstance(value, Scalar)]
+    # Keys of a dictionary: thousands of routes look their service up here.
+    return dict.fromkeys(value.text for value in values if isinstance(value, Scalar))
 
 
 def _entries(node: Node) -> list[tuple[str, Node]]:
@@ -75,15 +76,18 @@ def _entries(node: Node) -> list[tuple[str, Node]]:
 
 def _named(place: Place, read: Callable[[Place], T]) -> tuple[T, ...]:
     """Items whose `name` may occur once."""
-    unique = Unique()
+    names = UniqueNames()
     found: list[T] = []
     for item in place.items():
         found.append(read(item))
-        for key, value in _entries(item.node):
-            if key == "name":
-                at_name = item.child("name", value)
-                unique.check(text_of(at_name) or "", at_name)
+        _check_name(names, item, "name")
     return tuple(found)
+
+
+def _check_name(names: UniqueNames, item: Place, key: str) -> None:
+    for word, value in _entries(item.node):
+        if word == key:
+            names.check(item.child(key, value))
 
 
 def _datacenters(place: Place) -> tuple[Datacenter, ...]:
@@ -94,7 +98,7 @@ def _datacenters(place: Place) -> tuple[Datacenter, ...]:
         return centers
     primaries = [center.name for center in centers if center.role is Role.PRIMARY]
     if len(primaries) != 1:
-        found = f"with the primaries {', '.join(primaries)}" if primaries else "without a primary"
+        found = f"with the primaries {listed(primaries)}" if primaries else "without a primary"
         place.report("exactly one data centre with the role primary", found)
     return centers
 
@@ -126,18 +130,20 @@ def _gateway(place: Place) -> GatewayGroup:
     entries = fields(place, ("name", "listen_address", "listen_port"))
     return GatewayGroup(
         name=entries.required("name", name, ""),
-        listen_address=entries.optional("listen_address", address, USUAL_GROUP.listen_address),
+        listen_address=entries.optional(
+            "listen_address", listen_address, USUAL_GROUP.listen_address
+        ),
         listen_port=entries.optional("listen_port", PORT, USUAL_GROUP.listen_port),
     )
 
 
 def _routes(place: Place, services: Collection[str]) -> tuple[Route, ...]:
-    ids, rules = Unique(), Unique()
+    ids, rules = UniqueNames(), Unique()
     found: list[Route] = []
     for item in place.items("a list of routes"):
         entries = fields(item, ("id", "service", "hosts", "path"))
         route = _route(entries, services)
-        ids.check(route.id, entries.places.get("id", item))
+        _check_name(ids, item, "id")
         for host in route.hosts:
             if host and route.path.value:
                 rules.check(f"host {host} {route.path.type} {route.path.value}", item)
@@ -165,7 +171,7 @@ def _hosts(place: Place) -> tuple[str, ...]:
 def _path(place: Place) -> PathMatch:
     entries = fields(place, ("type", "value"))
     kind = entries.optional("type", choice(PathMatchType), PathMatchType.PATH_PREFIX)
-    value = entries.required("value", matching(PATH, "a path that begins with /"), "")
+    value = entries.required("value", path, "")
     if value and ("?" in value or "#" in value):
         entries.places["value"].report("a path without ? and #")
     if kind is PathMatchType.PATH_PREFIX and len(value) > 1 and value.endswith("/"):

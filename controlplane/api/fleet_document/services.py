@@ -1,18 +1,16 @@
 """The part of a fleet document about services: clusters, endpoints, shares, checks, retries."""
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from controlplane.api.fleet_document.addresses import address, path
 from controlplane.api.fleet_document.reading import (
     Fields,
     Place,
     Unique,
-    address,
     choice,
     fields,
     integer,
-    matching,
     name,
     number,
     reference,
@@ -53,7 +51,6 @@ THRESHOLD = integer(1, 100)
 SHARE_OF_CPU = number(0.0, 1.0)
 CAPACITY_RPS = number(0.0, 1e9, above="a number above 0, up to 1e9 requests per second")
 COST = number(0.0, 1e6, above="a number above 0, up to 1e6 units of work")
-CHECK_PATH = matching(re.compile(r"/[!-~]{0,1023}", re.ASCII), "a path that begins with /")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +178,7 @@ def _health_check(place: Place) -> HealthCheck:
     usual = DEFAULTS.health_check
     entries = fields(place, CHECK_KEYS)
     return HealthCheck(
-        path=entries.optional("path", CHECK_PATH, usual.path),
+        path=entries.optional("path", path, usual.path),
         interval_ms=entries.optional("interval_ms", PERIOD_MS, usual.interval_ms),
         timeout_ms=entries.optional("timeout_ms", PERIOD_MS, usual.timeout_ms),
         healthy_threshold=entries.optional("healthy_threshold", THRESHOLD, usual.healthy_threshold),
