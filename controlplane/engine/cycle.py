@@ -11,11 +11,18 @@ from itertools import chain
 from controlplane.domain.decisions import Decision, Inputs, Trigger
 from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.guardrails.reserves import mustered
 from controlplane.domain.guardrails.state import GuardState
 from controlplane.domain.strategies.registry import propose
-from controlplane.domain.strategies.situation import Center, LearnedModel, Shares, Situation
+from controlplane.domain.strategies.situation import (
+    ACTIVE_ROLES,
+    Center,
+    LearnedModel,
+    Shares,
+    Situation,
+)
 from controlplane.domain.telemetry import ServiceWindow, shortened
-from controlplane.domain.topology import Fleet, Service
+from controlplane.domain.topology import Fleet, Service, resolved
 from controlplane.engine.cadence import Cadence
 
 # Beyond the last cycle, a decision reads this many periods more, or this many samples of a data
@@ -90,31 +97,36 @@ def situate(facts: Facts, service: Service) -> Situation:
     model = facts.models.get(service.name)
     demoted = facts.states.get(service.name, GuardState()).demoted_model
     in_service = model is not None and model.digest != demoted
-    return Situation(
+    situation = Situation(
         service=service,
         centers=tuple(
             Center(datacenter=centers[cluster.datacenter], cluster=cluster)
-            for cluster in service.clusters
+            for cluster in resolved(facts.fleet, service).clusters
         ),
         window=shortened(window, since_s, READ_PERIODS),
-        applied=applied_shares(service, facts.shares.get(service.name, {})),
+        applied=applied_shares(facts.fleet, service, facts.shares.get(service.name, {})),
         now_s=facts.now_s,
         period_s=facts.cadence.period_s,
         cycle_s=facts.cadence.cycle_s,
         model=model if in_service else None,
         demoted_model="" if model is None or in_service else demoted,
     )
+    return mustered(situation, facts.limits)
 
 
-def applied_shares(service: Service, in_force: Mapping[str, float]) -> Shares:
+def applied_shares(fleet: Fleet, service: Service, in_force: Mapping[str, float]) -> Shares:
     """Shares in the order of the service's clusters; they sum to 1 (all 0 without endpoints).
 
     Those in force, as far as their data centres are still declared; else the declared static
-    shares; else by capacity. A data centre without an endpoint gets nothing.
+    shares; else by capacity, of the active data centres if there are any. A data centre without
+    an endpoint gets nothing.
     """
-    by_capacity = {cluster.datacenter: cluster.capacity_rps for cluster in service.clusters}
-    usable = {cluster.datacenter for cluster in service.clusters if cluster.endpoints}
-    for source in (in_force, dict(service.static_shares), by_capacity):
+    clusters = resolved(fleet, service).clusters
+    usable = {cluster.datacenter for cluster in clusters if cluster.endpoints}
+    active = {center.name for center in fleet.datacenters if center.role in ACTIVE_ROLES}
+    every = {cluster.datacenter: cluster.capacity_rps for cluster in clusters}
+    by_capacity = {name: capacity for name, capacity in every.items() if name in active}
+    for source in (in_force, dict(service.static_shares), by_capacity, every):
         shares = [
             source.get(cluster.datacenter, 0.0) if cluster.datacenter in usable else 0.0
             for cluster in service.clusters

@@ -61,7 +61,7 @@ def _shares(facts: Facts, made: Iterable[Decision]) -> dict[str, dict[str, float
     shares: dict[str, dict[str, float]] = {}
     for service in facts.fleet.services:
         centers = (cluster.datacenter for cluster in service.clusters)
-        applied = applied_shares(service, in_force.get(service.name, {}))
+        applied = applied_shares(facts.fleet, service, in_force.get(service.name, {}))
         shares[service.name] = dict(zip(centers, applied, strict=True))
     return shares
 

@@ -66,15 +66,15 @@ def test_shares_in_force_then_declared_then_by_capacity(
     in_force: dict[str, float], declared: tuple[tuple[str, float], ...], expected: tuple[float, ...]
 ) -> None:
     one = replace(service(), static_shares=declared)
-    assert applied_shares(one, in_force) == pytest.approx(expected)
+    assert applied_shares(fleet(one), one, in_force) == pytest.approx(expected)
 
 
 def test_a_data_center_without_endpoints_gets_nothing() -> None:
     first, second = service().clusters
     one = replace(service(), clusters=(replace(first, endpoints=()), second))
-    assert applied_shares(one, {"beijing-1": 0.7, "beijing-2": 0.3}) == (0.0, 1.0)
+    assert applied_shares(fleet(one), one, {"beijing-1": 0.7, "beijing-2": 0.3}) == (0.0, 1.0)
     none = replace(one, clusters=tuple(replace(c, endpoints=()) for c in one.clusters))
-    assert applied_shares(none, {"beijing-1": 0.7}) == (0.0, 0.0)
+    assert applied_shares(fleet(none), none, {"beijing-1": 0.7}) == (0.0, 0.0)
 
 
 def test_what_is_published_is_read_back_as_the_same_shares() -> None:

@@ -7,6 +7,7 @@
 - learning: the proposal is numbers; support of the training; minimum gain; revert
 - bounds: shares by role, the step of one cycle, evacuations
 - capacity: projected utilisation of every pool
+- reserves: who bears traffic; disaster-recovery and cloud centres join and leave
 - pacing: dwell, pause after a revert, changes per hour
 - envelope: the order, and `judge`, which runs it
 """

@@ -33,6 +33,7 @@ from controlplane.domain.guardrails.pacing import (
     recent_changes,
     within_budget,
 )
+from controlplane.domain.guardrails.reserves import called
 from controlplane.domain.guardrails.skill import recent_reverts, skilled
 from controlplane.domain.guardrails.state import Demotion, GuardState, Outcome, Verdict
 from controlplane.domain.strategies.situation import Note, Proposal, Shares, Situation
@@ -47,6 +48,7 @@ GUARDS: tuple[Guard, ...] = (
     sane,
     measured,
     well_formed,
+    called,
     promise_kept,
     skilled,
     within_bounds,

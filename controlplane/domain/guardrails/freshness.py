@@ -27,7 +27,7 @@ def fresh(draft: Draft, situation: Situation, state: GuardState, limits: Envelop
     """
     if draft.course is not Course.MOVE:
         return draft
-    silent = max(_ages_s(situation))
+    silent = max(_ages_s(situation, state))
     if silent <= limits.fresh_s:
         return draft
     blind = replace(draft, target=situation.applied, course=Course.BLIND_HOLD)
@@ -50,21 +50,39 @@ def sane(draft: Draft, situation: Situation, state: GuardState, limits: Envelope
     """Hold when a newest sample cannot be a fact (a replayed or imported situation)."""
     if draft.course is not Course.MOVE:
         return draft
-    absurd = [center.name for center in situation.centers if not _credible(situation, center)]
+    absurd = [
+        center.name
+        for center, counts in zip(situation.centers, _counting(situation), strict=True)
+        if counts and not _credible(situation, center)
+    ]
     if not absurd:
         return draft
     blind = replace(draft, target=situation.applied, course=Course.BLIND_HOLD)
     return noted(blind, "metrics_insane", f"newest sample of {', '.join(absurd)} is no fact")
 
 
-def _ages_s(situation: Situation) -> list[float]:
-    """Age of the newest sample of every centre that bears traffic, now or in normal times."""
+def _ages_s(situation: Situation, state: GuardState) -> list[float]:
+    """Age of the newest sample of every centre that bears traffic, now or in normal times.
+
+    A reserve may have reported nothing before it joined: its silence counts from the last move,
+    and not at all while it joins.
+    """
+    since_s = situation.now_s - state.changes_s[-1] if state.changes_s else math.inf
     return [
-        situation.window.age_s(center.name, situation.now_s)
-        for center, bears, share in zip(
-            situation.centers, situation.bearing, situation.applied, strict=True
-        )
-        if bears or share > 0
+        min(age_s, 0.0 if center.name in situation.muster.joining else since_s)
+        if situation.muster.bearing and not center.serves
+        else age_s
+        for center, counts in zip(situation.centers, _counting(situation), strict=True)
+        if counts
+        for age_s in (situation.window.age_s(center.name, situation.now_s),)
+    ]
+
+
+def _counting(situation: Situation) -> list[bool]:
+    """Centres that bear traffic, now or in normal times; the others hold nobody up."""
+    return [
+        bears or share > 0
+        for bears, share in zip(situation.bearing, situation.applied, strict=True)
     ]
 
 

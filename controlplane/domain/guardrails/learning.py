@@ -92,8 +92,11 @@ def supported(
 def worthwhile(
     draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits
 ) -> Draft:
-    """Hold unless the curve promises the least gain; a hot centre's relief needs none."""
-    if draft.course is not Course.MOVE or not draft.proposal.curve:
+    """Hold unless the curve promises the least gain.
+
+    A hot centre's relief needs none, nor does a reserve that joins or leaves.
+    """
+    if draft.course is not Course.MOVE or not draft.proposal.curve or situation.muster.changing:
         return draft
     use = draft.use_per_share
     if draft.hot and peak(use, draft.target) < peak(use, situation.applied):

@@ -15,6 +15,7 @@ class EnvelopeLimits:
         low_of_many: lower bound when more than two do.
         step, hot_step: largest change of a share in one cycle, and the same when hot.
         hot_level: utilisation above which a centre is hot.
+        leave_level: a reserve leaves when the others would stay below this utilisation.
         capacity_level, capacity_slack: a move keeps every centre below the larger of the level
             and the best reachable utilisation plus the slack.
         support_margin: how far a network may leave the shares of its training.
@@ -41,6 +42,7 @@ class EnvelopeLimits:
     step: float = 0.05
     hot_step: float = 0.15
     hot_level: float = 0.88
+    leave_level: float = 0.75
     capacity_level: float = 0.85
     capacity_slack: float = 0.03
     support_margin: float = 0.02

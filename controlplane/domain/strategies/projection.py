@@ -23,6 +23,8 @@ FloatArray = NDArray[np.float64]
 MEMORY_PERIODS = 4
 # Points of the coming cycle at which the load is projected.
 HORIZON_POINTS = 5
+# Below this part of the load a centre's CPU tells nothing about a larger one.
+SMALLEST_PART = 0.01
 # From this utilisation on CPU has no room to show more: it is a lower bound.
 SATURATED = 0.95
 
@@ -69,10 +71,12 @@ def center_uses(situation: Situation, laws: Sequence[CenterLaw] = ()) -> tuple[C
         for index, (center, history) in enumerate(zip(situation.centers, histories, strict=True))
     ]
     # A centre without a share gets no load, whether or not it reports.
-    return tuple(
+    uses = [
         replace(use, load=0.0, use=0.0) if share <= 0 and not history else use
         for use, history, share in zip(uses, histories, situation.applied, strict=True)
-    )
+    ]
+    total = math.fsum(use.load for use in uses)
+    return tuple(_not_of_a_trickle(use, total) for use in uses)
 
 
 def declared_law(center: Center) -> CenterLaw:
@@ -159,6 +163,13 @@ def _center_use(
         declared=declared,
         by_cpu=by_cpu,
     )
+
+
+def _not_of_a_trickle(use: CenterUse, total: float) -> CenterUse:
+    """By declared capacity where next to no load comes: CPU is then that of other work."""
+    if not use.load < SMALLEST_PART * total or math.isnan(use.declared):
+        return use
+    return replace(use, use=use.load * use.declared, use_per_load=use.declared, by_cpu=False)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -46,7 +46,8 @@ def cpu_equalizer(situation: Situation) -> Proposal:
         return hold(situation, StrategyName.CPU_EQUALIZER, note)
     uses = center_uses(situation)
     bearing = [use for use, bears in zip(uses, situation.bearing, strict=True) if bears]
-    if not all(use.by_cpu for use in bearing):
+    awaited = [use for use, waits in zip(uses, situation.awaited, strict=True) if waits]
+    if not all(use.by_cpu for use in awaited):
         note = Note(code="cpu_missing", message="a data centre reports no CPU above idle")
         return with_notes(static(situation), note)
     busy = [use.use for use in bearing]
@@ -80,7 +81,7 @@ def threshold(situation: Situation) -> Proposal:
         return hold(situation, StrategyName.THRESHOLD, note)
     aim = max(level - ALARM_MARGIN, 0.0)
     room = [
-        (aim - value) * center.cluster.capacity_rps if bears and value < aim else 0.0
+        max(aim - value, 0.0) * center.cluster.capacity_rps if bears else 0.0
         for value, center, bears in zip(cpu, situation.centers, situation.bearing, strict=True)
     ]
     if not any(room):
@@ -121,11 +122,11 @@ def with_notes(proposal: Proposal, *notes: Note) -> Proposal:
 
 
 def missing_metrics(situation: Situation) -> Note | None:
-    """A note that names the centres bearing traffic that never sent a sample; None if all did."""
+    """A note that names the awaited centres that never sent a sample; None if all did."""
     silent = [
         center.name
-        for center, bears in zip(situation.centers, situation.bearing, strict=True)
-        if bears and situation.window.latest(center.name) is None
+        for center, waits in zip(situation.centers, situation.awaited, strict=True)
+        if waits and situation.window.latest(center.name) is None
     ]
     if not silent:
         return None
@@ -144,8 +145,13 @@ def max_known(values: Sequence[float]) -> float:
 
 
 def _newest_cpu(situation: Situation) -> tuple[float, ...]:
+    """The newest CPU of each centre, NaN when unknown; a reserve that joins is idle."""
     newest = [situation.window.latest(center.name) for center in situation.centers]
-    return tuple(
+    cpu = tuple(
         math.nan if sample is None or sample.cpu_avg is None else sample.cpu_avg
         for sample in newest
+    )
+    return tuple(
+        0.0 if center.name in situation.muster.joining and math.isnan(value) else value
+        for center, value in zip(situation.centers, cpu, strict=True)
     )

@@ -64,9 +64,35 @@ class Center:
         return self.datacenter.name
 
     @property
+    def serves(self) -> bool:
+        """Whether it is there to bear traffic in normal times, by role; the others are reserves."""
+        return self.datacenter.role in ACTIVE_ROLES
+
+    @property
     def active(self) -> bool:
         """Whether it bears traffic in normal times: by role, and it has an endpoint."""
-        return self.datacenter.role in ACTIVE_ROLES and bool(self.cluster.endpoints)
+        return self.serves and bool(self.cluster.endpoints)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Muster:
+    """Who bears traffic from now on, where the service has reserves.
+
+    Attributes:
+        bearing: one flag per centre; () is by role.
+        joining, leaving: names of reserves, in the order in which they do.
+        notes: why.
+    """
+
+    bearing: tuple[bool, ...] = ()
+    joining: tuple[str, ...] = ()
+    leaving: tuple[str, ...] = ()
+    notes: tuple["Note", ...] = ()
+
+    @property
+    def changing(self) -> bool:
+        """Whether a reserve joins or leaves."""
+        return bool(self.joining or self.leaving)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +107,7 @@ class Situation:
             length of a day, which is less where time is scaled.
         model: the one in service; None without one, and while it is demoted.
         demoted_model: digest of a model that the skill guard took out of service.
+        muster: who bears traffic; without one it is by role.
     """
 
     service: Service
@@ -93,12 +120,26 @@ class Situation:
     day_s: float = 86_400.0
     model: LearnedModel | None = None
     demoted_model: str = ""
+    muster: Muster = Muster()
 
     @property
     def bearing(self) -> tuple[bool, ...]:
-        """Which centres bear traffic in normal times; every one when none is active by role."""
+        """Which centres bear traffic: by the muster, else the active ones.
+
+        When no active one has an endpoint, it is every one that has.
+        """
+        if self.muster.bearing:
+            return self.muster.bearing
         active = tuple(center.active for center in self.centers)
-        return active if any(active) else tuple(True for _ in self.centers)
+        usable = tuple(bool(center.cluster.endpoints) for center in self.centers)
+        return next((flags for flags in (active, usable) if any(flags)), (True,) * len(active))
+
+    @property
+    def awaited(self) -> tuple[bool, ...]:
+        """Which bearing centres must have reported: a reserve that joins has had no time to."""
+        bearing = self.bearing
+        active = tuple(b and c.active for b, c in zip(bearing, self.centers, strict=True))
+        return active if any(active) else bearing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

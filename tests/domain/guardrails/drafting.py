@@ -35,9 +35,9 @@ def run(
     return judge(proposal, facts or situation(load=Load(total_rps=60.0)), state, limits)
 
 
-def many(roles: tuple[Role, ...], applied: Shares) -> Situation:
+def many(roles: tuple[Role, ...], applied: Shares, total_rps: float = 50.0) -> Situation:
     capacities = (60.0, 40.0, 30.0, 30.0)[: len(roles)]
-    load = Load(total_rps=50.0, capacity_rps=capacities, own=(0.0,) * len(roles))
+    load = Load(total_rps=total_rps, capacity_rps=capacities, own=(0.0,) * len(roles))
     facts = situation()
     return replace(
         facts,
@@ -56,7 +56,7 @@ def _samples(load: Load, applied: Shares) -> dict[str, tuple[object, ...]]:
                 sample,
                 datacenter=name,
                 request_rate_rps=load.total_rps * share,
-                cpu_avg=load.total_rps * share / capacity,
+                cpu_avg=min(load.total_rps * share / capacity, 1.0),
             )
             for sample in two.samples["alpha"]
         )
