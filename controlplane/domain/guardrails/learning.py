@@ -34,7 +34,7 @@ def well_formed(
         return draft
     shares = draft.target
     proper = len(shares) == len(situation.centers) and all(
-        math.isfinite(share) and share >= 0 for share in shares
+        0 <= share <= 1 + SUM_TOLERANCE for share in shares
     )
     if not proper or abs(math.fsum(shares) - 1.0) > SUM_TOLERANCE:
         message = f"{shares} are not {len(situation.centers)} shares with sum 1"

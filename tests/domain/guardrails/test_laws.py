@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from controlplane.domain.guardrails.envelope import judge
@@ -99,6 +99,7 @@ def inverted(facts: Situation, load: Load) -> Proposal:
     load_rps=st.floats(0.0, 200.0),
     urgent=st.booleans(),
 )
+@example(target=(1.7e308, 1.7e308), applied=0.5, load_rps=50.0, urgent=False)
 def test_shares_sum_to_one_within_bounds_and_step(
     target: Shares, applied: float, load_rps: float, urgent: bool
 ) -> None:
