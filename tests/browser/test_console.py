@@ -11,8 +11,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -131,6 +133,23 @@ class Serve:
 
     def send_samples(self) -> None:
         self.api("POST", "/v1/samples", json={"samples": [sample("east"), sample("west")]})
+
+    @contextmanager
+    def sending_samples(self) -> Iterator[None]:
+        """Send some every quarter of a second, as two live data centres do."""
+        ended = threading.Event()
+
+        def sending() -> None:
+            while not ended.wait(0.25):
+                self.send_samples()
+
+        sender = threading.Thread(target=sending)
+        sender.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            sender.join()
 
     def has_curve(self) -> bool:
         self.send_samples()
@@ -259,6 +278,21 @@ def test_the_curve_of_the_last_decision_is_drawn(console: Console) -> None:
     assert path is not None
     assert path.count(",") > 20
     expect(page.locator("#time-chart .scatterlayer .js-line")).to_have_count(2)
+    page.get_by_text("Why: step by step").click()
+    expect(page.locator("#steps")).to_contain_text("greybox")
+    expect(page.locator("#steps")).to_contain_text("let it pass")
+
+
+def test_what_is_wrong_appears_and_clears_by_itself(console: Console) -> None:
+    console.open()
+    page = console.page
+    item = page.locator("#findings li", has_text="service/tickets datacenter/east")
+    console.serve.send_samples()
+    expect(item).to_contain_text("metrics_stopped")
+    expect(item).to_contain_text("Held: ")
+    expect(page.locator("#finding-count")).to_contain_text("finding")
+    with console.serve.sending_samples():
+        expect(item).to_have_count(0)
 
 
 @pytest.mark.parametrize("console", [PHONE], indirect=True)

@@ -4,7 +4,8 @@
 import { Problem, follow, read, token } from "./api.js";
 import * as charts from "./charts.js";
 import {
-  decisionWords, emptyRow, gatewayRow, noteItem, planeItem, primaryOf, weightRow,
+  decisionWords, emptyRow, findingItem, gatewayRow, noteItem, planeItem, primaryOf, stepItem,
+  weightRow,
 } from "./rows.js";
 import { say, switchLanguage, translate } from "./words.js";
 
@@ -64,6 +65,37 @@ async function showDecision() {
   const words = decision ? [decisionWords(decision, primary)] : [];
   $("curve-words").textContent = [...words, ...(drawn ? [] : [missing])].join(" ");
   $("notes").replaceChildren(...(decision ? decision.notes : []).map(noteItem));
+  await showSteps(curve ? decision : null);
+}
+
+// A decision is explained by making it again, so only when somebody wants to read it.
+async function showSteps(decision) {
+  $("why").hidden = !decision;
+  if (!decision || !$("why").open || $("why").dataset.shown === decision.id) {
+    return;
+  }
+  const steps = (await explained(decision.id)).map(stepItem);
+  $("steps").replaceChildren(...steps);
+  $("why").dataset.shown = decision.id;
+}
+
+async function explained(id) {
+  try {
+    return (await read(`/v1/decisions/${encodeURIComponent(id)}/explanation`)).steps;
+  } catch (error) {
+    if (error instanceof Problem && [404, 422, 503].includes(error.status)) {
+      return [{ part: "result", name: "", says: error.message }];
+    }
+    throw error;
+  }
+}
+
+async function showFindings() {
+  const found = (await read("/v1/findings")).items;
+  $("findings").replaceChildren(...found.map(findingItem));
+  $("no-findings").hidden = found.length > 0;
+  $("finding-count").hidden = found.length === 0;
+  $("finding-count").firstElementChild.textContent = say("findingCount", found.length);
 }
 
 // The whole decision, or its summary while the store does not have it.
@@ -98,7 +130,7 @@ async function refresh() {
   running = true;
   try {
     await showServices();
-    await Promise.all([showSamples(), showDecision(), showGateways()]);
+    await Promise.all([showSamples(), showDecision(), showGateways(), showFindings()]);
     $("problem").textContent = "";
   } catch (error) {
     fail(error);
@@ -219,6 +251,12 @@ $("login").addEventListener("submit", (event) => {
 });
 $("forget").addEventListener("click", () => logOut());
 $("service").addEventListener("change", refresh);
+$("why").addEventListener("toggle", () => {
+  $("why").dataset.shown = "";
+  if ($("why").open && session) {
+    refresh();
+  }
+});
 $("language").addEventListener("click", () => {
   switchLanguage();
   translate();

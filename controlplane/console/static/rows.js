@@ -86,6 +86,36 @@ export function noteItem(note) {
   return item;
 }
 
+// One line of the story of a decision.
+export function stepItem(step) {
+  const item = document.createElement("li");
+  const name = document.createElement("strong");
+  name.textContent = step.name;
+  const shares = Object.entries(step.shares || {}).map(([center, share]) => `${center} ${percent(share)}`);
+  item.append(name, ` ${step.says}`, shares.length ? ` → ${shares.join(", ")}` : "");
+  item.dataset.part = step.part;
+  return item;
+}
+
+// What is wrong with one item, what was held, and how to force it.
+export function findingItem(finding) {
+  const item = document.createElement("li");
+  item.dataset.severity = finding.severity;
+  const subject = document.createElement("strong");
+  subject.textContent = finding.subject;
+  const since = new Date(finding.since).toLocaleTimeString();
+  item.append(subject, ` ${finding.message} (${finding.code}, ${say("since", since)})`);
+  for (const [key, words] of [["held", finding.held], ["force", finding.force]]) {
+    if (words) {
+      const line = document.createElement("div");
+      line.className = "quiet";
+      line.textContent = say(key, words);
+      item.append(line);
+    }
+  }
+  return item;
+}
+
 // The data centre whose share the curve runs over.
 export function primaryOf(service) {
   return (service.datacenters.find((one) => one.role === "primary") || service.datacenters[0]).name;

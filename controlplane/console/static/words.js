@@ -31,6 +31,11 @@ const ENGLISH = {
   current: "current", behind: "behind", away: "away",
   noGateways: "No gateway is connected.",
   plane: (p) => `${p.plane}: ${p.state}, revision ${p.revision}`,
+  findings: "What is wrong now", noFindings: "Nothing.",
+  findingCount: (count) => (count === 1 ? "1 finding" : `${count} findings`),
+  since: (time) => `since ${time}`,
+  held: (words) => `Held: ${words}`, force: (words) => `To force: ${words}`,
+  why: "Why: step by step",
 };
 
 const CHINESE = {
@@ -60,6 +65,11 @@ const CHINESE = {
   current: "最新", behind: "落后", away: "离线",
   noGateways: "没有网关连接。",
   plane: (p) => `${p.plane}：${p.state}，修订 ${p.revision}`,
+  findings: "当前问题", noFindings: "没有问题。",
+  findingCount: (count) => `${count} 个问题`,
+  since: (time) => `自 ${time} 起`,
+  held: (words) => `保持不变：${words}`, force: (words) => `如需强制：${words}`,
+  why: "原因：逐步说明",
 };
 
 const browser = navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
