@@ -157,7 +157,9 @@ def _refuse(error: Invalid) -> None:
 
 def _follow_parent() -> None:
     """A parent that is killed cannot stop us; its end of the pipe closes in any case."""
-    sys.stdin.buffer.read()
+    # Not sys.stdin: its lock, held here, would make the interpreter's own end fail.
+    while os.read(0, 4096):
+        pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -1,0 +1,127 @@
+"""Asks once a cycle, for each service, whether its model should be trained again.
+
+The calendar pokes, the supervisor keeps `run`; `domain.retraining` decides, `engine.jobs` trains.
+Level, not edge: what is due is due at every cycle until it has been tried.
+"""
+
+import asyncio
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import structlog
+
+from controlplane.domain.access import AccessRole, Principal
+from controlplane.domain.decisions import Decision
+from controlplane.domain.errors import Conflict, Retryable
+from controlplane.domain.jobs import JobTrigger
+from controlplane.domain.retraining import Coverage, RetrainingLimits, TrainingFacts, due
+from controlplane.domain.topology import StrategyName
+from controlplane.engine.fleets import Fleets
+from controlplane.engine.jobs import Jobs, Trainings
+from controlplane.engine.models import Models
+from controlplane.engine.stages import Instruments
+from controlplane.ports import SampleStore
+
+log = structlog.get_logger(__name__)
+
+AUTHOR = Principal(token_id="", name="retraining", role=AccessRole.SCIENTIST)
+LEARNED = frozenset(
+    {
+        StrategyName.PAPER_MLP,
+        StrategyName.PROJECTED_MLP,
+        StrategyName.GREYBOX,
+        StrategyName.HYBRID,
+    }
+)
+REASONS = {
+    JobTrigger.WEEKLY: "the newest model is a week old, or there is none",
+    JobTrigger.EARLY: "the live error is beyond what the model's spread explains",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrainingParts:
+    """What it reads, and the queue that it fills.
+
+    Attributes:
+        decisions: service -> its newest decision, as the loop has them.
+    """
+
+    fleets: Fleets
+    jobs: Jobs
+    models: Models
+    samples: SampleStore
+    decisions: Mapping[str, Decision]
+
+
+class Retraining:
+    """Submits what is due whenever poked."""
+
+    def __init__(
+        self, parts: RetrainingParts, limits: RetrainingLimits, instruments: Instruments
+    ) -> None:
+        self._parts = parts
+        self._limits = limits
+        self._now = instruments.now
+        self._due = asyncio.Event()
+
+    def poke(self) -> None:
+        """Ask for a look soon; never blocks, many are one."""
+        self._due.set()
+
+    async def run(self) -> None:
+        """Look whenever poked, until cancelled."""
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            await self.look()
+
+    async def look(self) -> None:
+        """Submit a training for each service that needs one; a store that is away is for later."""
+        for service in self._parts.fleets.current.fleet.services:
+            if service.strategy not in LEARNED or len(service.clusters) != 2:
+                continue
+            try:
+                await self._look_at(service.name)
+            except (Retryable, Conflict) as error:
+                log.info("retraining.postponed", service=service.name, reason=error.message)
+
+    async def _look_at(self, service: str) -> None:
+        facts = self._facts(service)
+        if facts.trained_s == -math.inf and not facts.busy:
+            facts = replace(facts, coverage=await self._coverage(facts, service))
+        trigger = due(facts, self._limits)
+        if trigger is not None:
+            await self._parts.jobs.submit(service, trigger, AUTHOR, REASONS[trigger])
+
+    async def _coverage(self, facts: TrainingFacts, service: str) -> Coverage:
+        """Counting rows takes the store a while, so not while the time has not come anyway."""
+        if facts.now_s - facts.tried_s < self._limits.cooldown_s:
+            return Coverage()
+        return await self._parts.samples.coverage(service)
+
+    def _facts(self, service: str) -> TrainingFacts:
+        parts = self._parts
+        known = parts.jobs.trainings.get(service, Trainings())
+        model = parts.models.champions.get(service)
+        return TrainingFacts(
+            now_s=self._now(),
+            busy=any(job.service == service for job in parts.jobs.open.values()),
+            tried_s=-math.inf if known.tried_s is None else known.tried_s,
+            trained_s=-math.inf if known.trained_s is None else known.trained_s,
+            errors=() if model is None else self._errors(service, model.digest),
+            spread=0.0 if model is None else model.residual_spread,
+        )
+
+    def _errors(self, service: str, digest: str) -> tuple[float, ...]:
+        """Live errors of the model in service; one that was demoted is wrong by definition."""
+        decision = self._parts.decisions.get(service)
+        if decision is None:
+            return ()
+        if decision.state.demoted_model == digest:
+            return (math.inf,) * self._limits.error_cycles
+        ledger = decision.state.ledger
+        if ledger.model != digest:
+            return ()
+        return tuple(math.inf if pair.error is None else pair.error for pair in ledger.pairs)

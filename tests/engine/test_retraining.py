@@ -1,0 +1,136 @@
+"""Retraining asks at every cycle, and submits once."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from controlplane.domain.guardrails.ledger import Ledger, Pair
+from controlplane.domain.guardrails.state import Demotion, GuardState
+from controlplane.domain.jobs import JobTrigger
+from controlplane.domain.retraining import RetrainingLimits
+from controlplane.domain.strategies.situation import LearnedModel
+from controlplane.domain.topology import StrategyName
+from controlplane.engine.jobs import Trainings
+from controlplane.engine.retraining import AUTHOR, Retraining, RetrainingParts
+from tests.builders import fleet, sample, service
+from tests.engine.rig import START_S, Rig
+from tests.engine.test_jobs import Bench, bench
+
+DAY_S = 86_400.0
+MODEL = LearnedModel(digest="m1", residual_spread=0.05)
+
+
+async def learning(rig: Rig, *names: str) -> tuple[Bench, Retraining]:
+    services = [service(name, StrategyName.HYBRID) for name in names or ("tickets",)]
+    await rig.declare(fleet(*services, service("plain", StrategyName.CPU_EQUALIZER)))
+    b = await bench(rig)
+    await b.end()
+    parts = RetrainingParts(
+        fleets=rig.fleets,
+        jobs=b.jobs,
+        models=rig.models,
+        samples=rig.stores.samples,
+        decisions=rig.loop.decisions,
+    )
+    return b, Retraining(parts, RetrainingLimits(), rig.instruments)
+
+
+async def report_for(rig: Rig, seconds: float, name: str = "tickets") -> None:
+    count = math.ceil(seconds / 60.0)
+    times = [rig.clock.now() - 60.0 * n for n in range(count)]
+    samples = [sample(c, t) for t in times for c in ("beijing-1", "beijing-2")]
+    await rig.stores.samples.append([replace(one, service=name) for one in samples])
+
+
+def triggers(b: Bench) -> Iterator[tuple[str, JobTrigger]]:
+    return ((job.service, job.trigger) for job in b.jobs.open.values())
+
+
+async def remember(rig: Rig, **changes: object) -> None:
+    """Give the newest decision of the service a state."""
+    await rig.measure()
+    await rig.tick()
+    decision = rig.loop.decisions["tickets"]
+    state = replace(decision.state, **changes)  # type: ignore[arg-type]
+    rig.loop._decisions["tickets"] = replace(decision, state=state)
+
+
+def ledger(error: float, digest: str = "m1") -> Ledger:
+    pair = Pair(
+        time_s=START_S,
+        predicted_ms=100.0 * (1 + error) if math.isfinite(error) else None,
+        realised_ms=100.0,
+        persisted_ms=100.0,
+        span=0.1,
+    )
+    return Ledger(model=digest, pairs=(pair,) * 6)
+
+
+async def test_the_first_training_when_a_day_is_known_and_only_of_learned_strategies() -> None:
+    rig = Rig()
+    b, retraining = await learning(rig)
+    await report_for(rig, DAY_S, "plain")
+    await report_for(rig, DAY_S / 2)
+    await retraining.look()
+    assert list(triggers(b)) == []
+    await report_for(rig, DAY_S + 120.0)
+    await retraining.look()
+    await retraining.look()
+    assert list(triggers(b)) == [("tickets", JobTrigger.WEEKLY)]
+    (job,) = b.jobs.open.values()
+    assert job.author == AUTHOR.name
+    assert job.reason
+
+
+async def test_a_week_later_and_not_before() -> None:
+    rig = Rig()
+    b, retraining = await learning(rig)
+    b.jobs._trainings["tickets"] = Trainings(tried_s=START_S, trained_s=START_S)
+    rig.clock.time_s += 7 * DAY_S - 1
+    await retraining.look()
+    assert list(triggers(b)) == []
+    rig.clock.time_s += 1
+    await retraining.look()
+    assert list(triggers(b)) == [("tickets", JobTrigger.WEEKLY)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        ({"ledger": ledger(0.2)}, JobTrigger.EARLY),
+        ({"ledger": ledger(math.inf)}, JobTrigger.EARLY),
+        ({"ledger": ledger(0.1)}, None),
+        ({"ledger": ledger(0.2, "another")}, None),
+        ({"demotion": Demotion(model="m1", time_s=START_S, reason="no skill")}, JobTrigger.EARLY),
+    ],
+)
+async def test_the_live_error_decides(
+    changes: dict[str, object], wanted: JobTrigger | None
+) -> None:
+    rig = Rig()
+    b, retraining = await learning(rig)
+    rig.stores.models.put("tickets", "champion", MODEL)
+    await rig.models.restore()
+    earlier_s = START_S - DAY_S
+    b.jobs._trainings["tickets"] = Trainings(tried_s=earlier_s, trained_s=earlier_s)
+    await remember(rig, **changes)
+    await retraining.look()
+    assert list(triggers(b)) == ([] if wanted is None else [("tickets", wanted)])
+
+
+async def test_a_store_that_is_away_is_for_the_next_cycle() -> None:
+    rig = Rig()
+    b, retraining = await learning(rig, "tickets", "video")
+    await report_for(rig, DAY_S + 120.0)
+    rig.stores.outage.away = True
+    await retraining.look()
+    assert list(triggers(b)) == []
+    rig.stores.outage.away = False
+    await retraining.look()
+    assert list(triggers(b)) == [("tickets", JobTrigger.WEEKLY)]
+
+
+def test_a_new_state_has_no_errors() -> None:
+    assert GuardState().ledger.pairs == ()
