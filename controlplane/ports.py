@@ -51,7 +51,10 @@ class SnapshotStore(Protocol):
         """The newest snapshot, None before the first."""
 
     async def append(self, snapshot: Snapshot, expected_revision: int) -> Snapshot:
-        """Store it as `expected_revision` + 1; Conflict when the newest is another."""
+        """Store it as the newest; Conflict when the newest is not of `expected_revision`.
+
+        Its revision becomes `expected_revision` + 1, or one more than its own if that is later:
+        a snapshot that is published already goes forward also over a store that went back."""
 
     async def at(self, revision: int) -> Snapshot:
         """The snapshot of a revision; NotFound, also after it was dropped."""
@@ -94,6 +97,20 @@ class SampleStore(Protocol):
 
     async def coverage(self, service: str) -> Coverage:
         """Since when and for how many times a service has samples."""
+
+
+# `reason` in the details of `store_unavailable`: `StoreCare.put_back` can help.
+FILES_GONE = "file_gone"
+
+
+class StoreCare(Protocol):
+    """Looks after the store as a whole."""
+
+    async def probe(self) -> None:
+        """Write something that changes nothing; Retryable says why nothing can be written."""
+
+    async def put_back(self) -> None:
+        """Write all data to the place of files that are gone; Retryable when that fails now."""
 
 
 class Expiring(Protocol):

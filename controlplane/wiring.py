@@ -32,9 +32,11 @@ from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.publication import Publication
+from controlplane.engine.records import Records
 from controlplane.engine.replay import Replays, ReplayStores
 from controlplane.engine.retention import DAY_S, Retention, RetentionStores, RetentionTimes
 from controlplane.engine.stages import Instruments
+from controlplane.engine.store_watch import StoreWatch
 from controlplane.engine.supervision import Supervisor
 from controlplane.settings import Settings
 
@@ -79,46 +81,46 @@ async def house(settings: Settings, address: str) -> AsyncIterator[House]:
         lock.release()
 
 
-def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> House:
+def _parts(settings: Settings, stores: SqlStores, instruments: Instruments) -> LoopParts:
     cadence = scaled_cadence(settings.cadence, settings.time_scale)
     pokes = Pokes()
     fleets = Fleets(stores.fleets, pokes, instruments)
-    intake = Intake(stores.samples, fleets, pokes, cadence, instruments)
-    models = Models(stores.models, fleets, instruments)
-    publication = Publication()
-    loop = ReconcileLoop(
-        LoopParts(
-            fleets=fleets,
-            intake=intake,
-            models=models,
-            snapshots=stores.snapshots,
-            decisions=stores.decisions,
-            publication=publication,
-            pokes=pokes,
-        ),
-        cadence,
-        scaled_limits(settings.envelope, settings.time_scale),
-        instruments,
+    return LoopParts(
+        fleets=fleets,
+        intake=Intake(stores.samples, fleets, pokes, cadence, instruments),
+        models=Models(stores.models, fleets, instruments),
+        snapshots=stores.snapshots,
+        decisions=stores.decisions,
+        records=Records(stores.decisions, instruments),
+        publication=Publication(),
+        pokes=pokes,
     )
+
+
+def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> House:
+    parts = _parts(settings, stores, instruments)
+    publication = parts.publication
+    cadence = scaled_cadence(settings.cadence, settings.time_scale)
+    limits = scaled_limits(settings.envelope, settings.time_scale)
     access = Access(stores.tokens, instruments.now)
     plane = _envoy_plane(settings, access, instruments)
     services = ApiServices(
         access=access,
         publication=publication,
         consumers=Consumers(),
-        intake=intake,
-        fleets=fleets,
-        loop=loop,
-        models=models,
+        intake=parts.intake,
+        fleets=parts.fleets,
+        loop=ReconcileLoop(parts, cadence, limits, instruments),
+        models=parts.models,
         decisions=stores.decisions,
-        replays=Replays(
-            ReplayStores(decisions=stores.decisions, fleets=stores.fleets, models=stores.models)
-        ),
+        replays=_replays(stores),
         samples=stores.samples,
         audit=stores.audit,
         couriers=(Courier(plane, publication, instruments),),
         instruments=instruments,
-        ready=lambda: publication.current is not None,
+        records=parts.records,
+        store=StoreWatch(stores.database, instruments),
+        ready=lambda: publication.current is not None and plane.serving,
         period_s=cadence.period_s,
     )
     return House(
@@ -127,9 +129,15 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         access=access,
         services=services,
         plane=plane,
-        pokes=pokes,
+        pokes=parts.pokes,
         retention=_retention(settings, stores, instruments),
         supervisor=Supervisor(),
+    )
+
+
+def _replays(stores: SqlStores) -> Replays:
+    return Replays(
+        ReplayStores(decisions=stores.decisions, fleets=stores.fleets, models=stores.models)
     )
 
 

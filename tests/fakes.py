@@ -16,7 +16,7 @@ from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Fleet
-from controlplane.ports import StoredFleet, StoredModel
+from controlplane.ports import FILES_GONE, StoredFleet, StoredModel
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class MemorySnapshotStore:
                 "revision_conflict",
                 f"the newest snapshot has revision {newest}, expected was {expected_revision}",
             )
-        stored = replace(snapshot, revision=expected_revision + 1)
+        stored = replace(snapshot, revision=max(expected_revision, snapshot.revision) + 1)
         self.snapshots.append(stored)
         return stored
 
@@ -326,6 +326,25 @@ class MemoryModelRegistry:
             if service == model.service and digest == model.digest
         )
         return replace(model, aliases=tuple(names))
+
+
+@dataclass(slots=True)
+class MemoryStoreCare:
+    """Away with the switch, or because its files are gone; `put_back` brings them back."""
+
+    outage: Outage = field(default_factory=Outage)
+    gone: bool = False
+    put_backs: int = 0
+
+    async def probe(self) -> None:
+        self.outage.check()
+        if self.gone:
+            raise Retryable("store_unavailable", "its file is gone", {"reason": FILES_GONE})
+
+    async def put_back(self) -> None:
+        self.outage.check()
+        self.gone = False
+        self.put_backs += 1
 
 
 @dataclass(slots=True)

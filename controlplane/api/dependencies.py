@@ -22,8 +22,10 @@ from controlplane.engine.intake import Intake
 from controlplane.engine.loop import ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.publication import Publication
+from controlplane.engine.records import Records
 from controlplane.engine.replay import Replays
 from controlplane.engine.stages import Instruments
+from controlplane.engine.store_watch import StoreWatch
 from controlplane.ports import AuditLog, DecisionStore, SampleStore
 
 
@@ -32,7 +34,7 @@ class ApiServices:
     """Everything that a router may call.
 
     Attributes:
-        ready: whether the first full snapshot is served.
+        ready: whether a full snapshot is served, over HTTP and to every data plane.
         period_s: length of a sample's period, for data sets.
     """
 
@@ -49,6 +51,8 @@ class ApiServices:
     audit: AuditLog
     couriers: tuple[Courier, ...]
     instruments: Instruments
+    records: Records
+    store: StoreWatch
     ready: Callable[[], bool]
     period_s: float = 60.0
 

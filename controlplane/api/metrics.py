@@ -107,6 +107,7 @@ class _Engine(Collector):
         yield from self._findings()
         yield from self._gateways()
         yield self._deliveries()
+        yield from self._store()
         yield from self._stages()
 
     def _snapshot(self) -> Iterator[Metric]:
@@ -184,6 +185,30 @@ class _Engine(Collector):
                 here = courier.status.state is state
                 family.add_metric((courier.status.plane, state.value), float(here))
         return family
+
+    def _store(self) -> Iterator[Metric]:
+        services = self._services
+        yield GaugeMetricFamily(
+            "signalbox_store_available",
+            "1 while the store takes writes, 0 while it is away.",
+            value=0 if services.store.away else 1,
+        )
+        yield CounterMetricFamily(
+            "signalbox_store_put_backs",
+            "Times that lost files of the database were written back.",
+            value=services.store.put_backs,
+        )
+        waiting = GaugeMetricFamily(
+            "signalbox_store_waiting", "What waits in memory for the store.", labels=("kind",)
+        )
+        waiting.add_metric(("decisions",), services.records.waiting)
+        waiting.add_metric(("samples",), services.intake.waiting)
+        yield waiting
+        yield CounterMetricFamily(
+            "signalbox_decision_records_lost",
+            "Decisions in force that could not be recorded.",
+            value=services.records.lost,
+        )
 
     def _stages(self) -> Iterator[Metric]:
         count = CounterMetricFamily(

@@ -8,7 +8,7 @@ the last snapshot stays in force everywhere.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -28,6 +28,7 @@ from controlplane.engine.intake import Intake
 from controlplane.engine.models import Models
 from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publication import Publication
+from controlplane.engine.records import Records
 from controlplane.engine.stages import Instruments, Stage
 from controlplane.ports import DecisionStore, SnapshotStore
 
@@ -45,6 +46,7 @@ class LoopParts:
     models: Models
     snapshots: SnapshotStore
     decisions: DecisionStore
+    records: Records
     publication: Publication
     pokes: Pokes
 
@@ -70,6 +72,7 @@ class ReconcileLoop:
         self._findings = instruments.findings
         self._decisions: dict[str, Decision] = {}
         self._store_away = False
+        self._unfinished: _Attempt | None = None
         self.outcomes: Counter[Outcome] = Counter()
 
     @property
@@ -96,6 +99,15 @@ class ReconcileLoop:
         """One pass over the data's way."""
         if self._parts.fleets.current.generation == 0:
             return
+        if pokes:
+            earlier = () if self._unfinished is None else self._unfinished.pokes
+            self._unfinished = await self._attempt(tuple(dict.fromkeys((*earlier, *pokes))))
+        # Without a poke it is the store that was waited for: nothing is computed again.
+        if self._unfinished is not None:
+            await self._finish(self._unfinished)
+
+    async def _attempt(self, pokes: tuple[Poke, ...]) -> "_Attempt":
+        """Decide and build what the facts ask for now."""
         facts = self._facts()
         triggers = _triggers(facts, pokes)
         with self._stages.measure(Stage.DECIDE):
@@ -104,18 +116,24 @@ class ReconcileLoop:
             )
         self._report(Step.DECIDE, result.faults, facts.windows.keys() - triggers.keys())
         self._report(Step.BUILD, result.desired.faults)
+        return _Attempt(pokes=pokes, cycle=result)
+
+    async def _finish(self, attempt: "_Attempt") -> None:
+        """Publish, or keep the attempt for when the store is back."""
         try:
-            revision = await self._publish(result.desired.snapshot)
+            revision = await self._publish(attempt.cycle.desired.snapshot)
         except Retryable as error:
             self._hold(error)
-            self._parts.pokes.again(pokes, STORE_RETRY_S)
+            self._parts.pokes.again((), STORE_RETRY_S)
         except Conflict as error:
             log.warning("snapshot.second_writer", reason=error.message)
-            await self._reload()
-            self._parts.pokes.again(pokes, STORE_RETRY_S)
+            self._unfinished = None
+            await self._catch_up()
+            self._parts.pokes.again(attempt.pokes, STORE_RETRY_S)
         else:
+            self._unfinished = None
             self._store_away = False
-            await self._settle(stamped(result.made, revision))
+            await self._settle(stamped(attempt.cycle.made, revision))
 
     def _report(self, step: Step, faults: Iterable[Fault], untried: Iterable[str] = ()) -> None:
         """Faults become findings; a new one is logged with its traceback."""
@@ -130,17 +148,28 @@ class ReconcileLoop:
             fault = by_subject[finding.observation.subject]
             log.error("service.failed", service=fault.service, step=step, exc_info=fault.error)
 
-    def _hold(self, error: Retryable) -> None:
+    def _hold(self, error: ControlPlaneError) -> None:
         """The store is away: said once; the stage counts each attempt."""
         if not self._store_away:
             log.warning("snapshot.store_away", reason=error.message)
         self._store_away = True
 
-    async def _reload(self) -> None:
-        """Take over what another writer stored; away again, the next tick finds the same."""
+    async def _catch_up(self) -> None:
+        """Take over what another writer stored, or bring a store that went back up to date.
+
+        Away again, the next tick finds the same.
+        """
         try:
-            await self.restore()
-        except Retryable as error:
+            stored = await self._parts.snapshots.latest()
+            revision = 0 if stored is None else stored.revision
+            current = self._parts.publication.current
+            if current is None or revision > current.revision:
+                await self.restore()
+            else:
+                # An older copy was restored under us. Consumers never go back, so the store
+                # goes forward to what they have.
+                await self._append(current, revision)
+        except (Retryable, Conflict) as error:
             self._hold(error)
 
     async def _settle(self, decisions: tuple[Decision, ...]) -> None:
@@ -149,7 +178,7 @@ class ReconcileLoop:
         self.outcomes.update(decision.outcome for decision in decisions)
         # A thousand lines take longer than the loop may be held up.
         await asyncio.to_thread(_tell, decisions)
-        await self._record(decisions)
+        await self._parts.records.add(decisions)
 
     def _facts(self) -> Facts:
         parts = self._parts
@@ -172,26 +201,17 @@ class ReconcileLoop:
         current = self._parts.publication.current
         if current is not None and current.version == wanted.version:
             return current.revision
+        return await self._append(wanted, 0 if current is None else current.revision)
+
+    async def _append(self, wanted: Snapshot, expected_revision: int) -> int:
         with self._stages.measure(Stage.APPEND):
-            stored = await self._parts.snapshots.append(
-                wanted, current.revision if current is not None else 0
-            )
+            stored = await self._parts.snapshots.append(wanted, expected_revision)
         self._parts.publication.publish(stored)
         log.info("snapshot.published", revision=stored.revision, version=stored.version)
         return stored.revision
 
-    async def _record(self, decisions: tuple[Decision, ...]) -> None:
-        """Keep the record; the split is already out, so a store that is away costs the record."""
-        if not decisions:
-            return
-        try:
-            with self._stages.measure(Stage.RECORD):
-                await self._parts.decisions.record(decisions)
-        except ControlPlaneError as error:
-            log.warning("decision.not_recorded", reason=error.message, count=len(decisions))
 
-
-def _triggers(facts: Facts, pokes: list[Poke]) -> dict[str, Trigger]:
+def _triggers(facts: Facts, pokes: Sequence[Poke]) -> dict[str, Trigger]:
     """Service -> why it is decided now; the alarm outranks the timer.
 
     An operator's poke decides nothing by itself: it rebuilds the snapshot, and the strategy of a
@@ -212,6 +232,14 @@ class _Cycle:
     made: list[Decision]
     faults: list[Fault]
     desired: Desired
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempt:
+    """A cycle that is not published yet, and the pokes that asked for it."""
+
+    pokes: tuple[Poke, ...]
+    cycle: _Cycle
 
 
 def _cycle(facts: Facts, triggers: Mapping[str, Trigger], published: Snapshot | None) -> _Cycle:

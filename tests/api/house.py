@@ -22,8 +22,10 @@ from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publication import Publication
+from controlplane.engine.records import Records
 from controlplane.engine.replay import Replays, ReplayStores
 from controlplane.engine.stages import Instruments
+from controlplane.engine.store_watch import StoreWatch
 from controlplane.ports import Artifact, PlaneNode
 from tests import builders
 from tests.fakes import (
@@ -33,6 +35,7 @@ from tests.fakes import (
     MemoryModelRegistry,
     MemorySampleStore,
     MemorySnapshotStore,
+    MemoryStoreCare,
     MemoryTokenStore,
     Outage,
 )
@@ -113,6 +116,8 @@ class House:
             self.instruments,
         )
         self.models = Models(self.registry, self.fleets, self.instruments)
+        self.records = Records(self.decisions, self.instruments)
+        self.store = StoreWatch(MemoryStoreCare(outage=self.outage), self.instruments)
         self.loop = ReconcileLoop(
             LoopParts(
                 fleets=self.fleets,
@@ -120,6 +125,7 @@ class House:
                 models=self.models,
                 snapshots=self.snapshots,
                 decisions=self.decisions,
+                records=self.records,
                 publication=self.publication,
                 pokes=self.pokes,
             ),
@@ -150,6 +156,8 @@ class House:
             audit=self.audit,
             couriers=(Courier(self.plane, self.publication, self.instruments),),
             instruments=self.instruments,
+            records=self.records,
+            store=self.store,
             ready=lambda: self.publication.current is not None,
         )
         return create_app(parts)

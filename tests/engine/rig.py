@@ -13,6 +13,7 @@ from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publication import Publication
+from controlplane.engine.records import Records
 from controlplane.engine.stages import Instruments
 from tests.builders import OPERATOR, sample
 from tests.fakes import MemoryStores
@@ -40,6 +41,7 @@ class Rig:
     fleets: Fleets = field(init=False)
     intake: Intake = field(init=False)
     models: Models = field(init=False)
+    records: Records = field(init=False)
     loop: ReconcileLoop = field(init=False)
 
     def __post_init__(self) -> None:
@@ -50,12 +52,14 @@ class Rig:
         self.fleets = Fleets(stores.fleets, self.pokes, instruments)
         self.intake = Intake(stores.samples, self.fleets, self.pokes, Cadence(), instruments)
         self.models = Models(stores.models, self.fleets, instruments)
+        self.records = Records(stores.decisions, instruments)
         parts = LoopParts(
             fleets=self.fleets,
             intake=self.intake,
             models=self.models,
             snapshots=stores.snapshots,
             decisions=stores.decisions,
+            records=self.records,
             publication=self.publication,
             pokes=self.pokes,
         )

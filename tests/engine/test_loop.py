@@ -115,6 +115,65 @@ async def test_while_the_store_is_away_the_last_snapshot_stays_and_it_comes_back
     assert rig.instruments.stages.totals[Stage.APPEND, StageOutcome.ERROR].count > 1
 
 
+async def test_while_the_store_is_away_only_the_append_is_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loops, "STORE_RETRY_S", 0.01)
+    rig = Rig()
+    await rig.declare(fleet(service(strategy=EQUALIZER)))
+    await rig.measure()
+    rig.stores.outage.away = True
+    decides = rig.instruments.stages.totals[Stage.DECIDE, StageOutcome.OK]
+    before = decides.count
+    await rig.tick()
+    for _ in range(5):
+        await rig.loop.tick(await rig.pokes.take())
+    assert decides.count == before + 1
+    # What comes meanwhile is decided, and nothing that came before is forgotten.
+    await rig.loop.tick([loops.Poke(trigger=Trigger.OPERATOR)])
+    assert decides.count == before + 2
+    rig.stores.outage.away = False
+    await rig.loop.tick(await rig.pokes.take())
+    assert decides.count == before + 2
+    assert (rig.revision, rig.weights()) == (2, MOVED)
+    assert len(rig.stores.decisions.decisions) == 1
+    await rig.loop.tick([])
+    assert rig.revision == 2
+
+
+async def test_over_a_store_that_went_back_the_published_goes_forward() -> None:
+    rig = Rig()
+    await _moved(rig)
+    rig.clock.time_s += 2 * CYCLE_S
+    await rig.measure()
+    await rig.tick()
+    assert rig.revision == 3
+    published = rig.publication.current
+    assert published is not None
+    del rig.stores.snapshots.snapshots[1:]
+    rig.clock.time_s += 2 * CYCLE_S
+    await rig.measure(hot=0.9)
+    await rig.tick()
+    assert rig.revision == 4
+    assert rig.publication.current == replace(published, revision=4)
+    assert await rig.stores.snapshots.latest() == rig.publication.current
+    await rig.loop.tick(await asyncio.wait_for(rig.pokes.take(), 3))
+    assert rig.revision == 5
+    assert [one.revision for one in rig.stores.snapshots.snapshots] == [1, 4, 5]
+
+
+async def test_over_a_store_that_is_empty_the_published_goes_forward() -> None:
+    rig = Rig()
+    await _moved(rig)
+    published = rig.publication.current
+    rig.stores.snapshots.snapshots.clear()
+    await rig.declare(fleet(service(strategy=EQUALIZER), service("orders")))
+    assert rig.publication.current == replace(published, revision=3)  # type: ignore[type-var]
+    await rig.loop.tick(await asyncio.wait_for(rig.pokes.take(), 3))
+    assert rig.revision == 4
+    assert rig.weights("orders") == BY_CAPACITY
+
+
 async def test_a_record_that_is_lost_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig()
     await rig.declare(fleet(service(strategy=EQUALIZER)))
@@ -131,6 +190,9 @@ async def test_a_record_that_is_lost_holds_nothing_up(monkeypatch: pytest.Monkey
     assert (rig.revision, rig.weights()) == (2, MOVED)
     assert rig.loop.decisions["tickets"].revision == 2
     assert rig.stores.decisions.decisions == {}
+    rig.stores.outage.away = False
+    await rig.records.flush()
+    assert list(rig.stores.decisions.decisions.values()) == [rig.loop.decisions["tickets"]]
 
 
 async def test_a_second_writer_is_taken_over_and_the_loop_goes_on() -> None:

@@ -25,6 +25,18 @@ async def test_revisions_count_up_and_the_content_stays(stores: Stores) -> None:
     assert await stores.snapshots.at(1) == first == replace(snapshot(0.5), revision=1)
 
 
+async def test_a_published_snapshot_goes_forward_over_a_store_that_went_back(
+    stores: Stores,
+) -> None:
+    await stores.snapshots.append(snapshot(0.5), 0)
+    published = replace(snapshot(0.6), revision=7)
+    forward = await stores.snapshots.append(published, 1)
+    assert forward == replace(published, revision=8)
+    assert await stores.snapshots.latest() == forward
+    assert (await stores.snapshots.append(snapshot(0.7), 8)).revision == 9
+    assert await stores.snapshots.keep(1) == 2
+
+
 def test_the_stored_bytes_are_canonical() -> None:
     made = snapshot(0.3)
     assert snapshots.encode(made) == canonical.encode(made.content)

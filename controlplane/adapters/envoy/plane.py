@@ -68,6 +68,11 @@ class EnvoyPlane:
         """Responses acknowledged since the start."""
         return self._server.acks
 
+    @property
+    def serving(self) -> bool:
+        """Whether Envoys that ask now are given something."""
+        return self._in_force is not None
+
     async def start(self) -> int:
         """Open the ADS port and return it; `apply` the last snapshot before."""
         return await self._server.start()

@@ -15,6 +15,7 @@ from pathlib import Path
 from sqlalchemy import exc
 
 from controlplane.domain.errors import Retryable
+from controlplane.ports import FILES_GONE
 
 
 class Reason(StrEnum):
@@ -26,7 +27,7 @@ class Reason(StrEnum):
     IO_ERROR = "io_error"
     CANNOT_OPEN = "cannot_open"
     DAMAGED = "damaged"
-    FILE_GONE = "file_gone"
+    FILE_GONE = FILES_GONE
     FILE_REPLACED = "file_replaced"
     DEADLINE = "deadline"
     CLOSED = "closed"

@@ -36,8 +36,9 @@ class SqlSnapshotStore:
         return None if found is None else await asyncio.to_thread(snapshots.decode, *found)
 
     async def append(self, snapshot: Snapshot, expected_revision: int) -> Snapshot:
-        """Store it as `expected_revision` + 1; Conflict when the newest is another."""
+        """Store it as the newest; Conflict when the newest is not of `expected_revision`."""
         body = snapshots.encode(snapshot)
+        revision = max(expected_revision, snapshot.revision) + 1
 
         async def work(connection: AsyncConnection) -> None:
             newest = await connection.scalar(select(func.max(SNAPSHOTS.c.revision))) or 0
@@ -48,11 +49,11 @@ class SqlSnapshotStore:
                     f"{expected_revision}: another process writes; build it again",
                     {"newest": newest, "expected": expected_revision},
                 )
-            row = {"revision": newest + 1, "version": snapshot.version, "body": body}
+            row = {"revision": revision, "version": snapshot.version, "body": body}
             await connection.execute(insert(SNAPSHOTS), row)
 
         await self._database.write(work)
-        return replace(snapshot, revision=expected_revision + 1)
+        return replace(snapshot, revision=revision)
 
     async def at(self, revision: int) -> Snapshot:
         """The snapshot of a revision; NotFound."""
