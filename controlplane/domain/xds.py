@@ -7,7 +7,8 @@ send. Knows neither protobuf nor sockets nor the content: only versions, names a
 Rules (LAB-dataplanes.md section 1): clusters, then endpoints; listeners, routes and what follows
 wait until the clusters are acknowledged, because Envoy acknowledges clusters when they are warm;
 endpoints are sent again after clusters, because changed clusters ask for theirs again; a version
-that was refused is never sent again; the same version is not sent twice.
+that was refused is never sent again; the same version is not sent twice; who refused clusters or
+listeners has taken the good ones among them, so an earlier version is sent to it again.
 """
 
 from collections.abc import Mapping
@@ -249,7 +250,11 @@ def _clusters_pending(stream: Stream, offers: Mapping[ResourceType, str]) -> boo
 def _wanted(kind: ResourceType, subscription: Subscription, offer: str) -> bool:
     if offer in subscription.refused or not (subscription.names or kind in WILDCARD):
         return False
-    return subscription.again or subscription.sent != offer
+    held = subscription.sent
+    if subscription.phase is Phase.REFUSED and kind not in WILDCARD:
+        # It went on with what it had; of clusters and listeners it took the good ones.
+        held = subscription.acked
+    return subscription.again or held != offer
 
 
 def _with(stream: Stream, kind: ResourceType, subscription: Subscription) -> Stream:

@@ -1,7 +1,8 @@
-"""Couriers: each brings the newest snapshot to one data plane and keeps trying.
+"""Couriers: each brings the newest snapshot to one data plane and keeps it there.
 
 Retrying, backoff, deadlines and status live here, once. A plane that is slow gets the newest
-snapshot when it is ready, never a queue of old ones.
+snapshot when it is ready, never a queue of old ones. Between two snapshots the plane repairs what
+its consumers refused or lost; what is not in force as it was published becomes findings.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from enum import StrEnum
 import structlog
 
 from controlplane.domain.errors import Rejected, Retryable
+from controlplane.domain.findings import Observation, Severity, Source
 from controlplane.domain.snapshot import Snapshot
 from controlplane.engine.publication import Publication
 from controlplane.engine.stages import Instruments, Stage
@@ -20,8 +22,8 @@ log = structlog.get_logger(__name__)
 
 DEADLINE_S = 10.0
 LONGEST_BACKOFF_S = 10.0
-# Without anything new the courier looks again after this time.
-IDLE_S = 60.0
+# How often a plane is asked what its consumers refused: a finding is to appear within seconds.
+REPAIR_S = 0.5
 
 
 class DeliveryState(StrEnum):
@@ -35,7 +37,12 @@ class DeliveryState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryStatus:
-    """One plane's standing; `message` is the plane's own words when it is not in force."""
+    """One plane's standing.
+
+    Attributes:
+        message: the plane's own words when the snapshot is not in force.
+        refused: items of it that are not in force as they were published.
+    """
 
     plane: str
     state: DeliveryState = DeliveryState.WAITING
@@ -43,6 +50,7 @@ class DeliveryStatus:
     version: str = ""
     message: str = ""
     since_s: float = 0.0
+    refused: tuple[Observation, ...] = ()
 
 
 class Courier:
@@ -58,7 +66,9 @@ class Courier:
         self._publication = publication
         self._stages = instruments.stages
         self._now = instruments.now
+        self._findings = instruments.findings
         self._status = DeliveryStatus(plane=plane.name)
+        self._not_repaired = ""
 
     @property
     def status(self) -> DeliveryStatus:
@@ -70,12 +80,13 @@ class Courier:
         return await self._plane.observe()
 
     async def run(self) -> None:
-        """Deliver each newest snapshot until cancelled."""
+        """Deliver each newest snapshot, and repair in between, until cancelled."""
         tried = 0
         while True:
-            snapshot = await self._publication.changed_since(tried, IDLE_S)
+            snapshot = await self._publication.changed_since(tried, REPAIR_S)
             if snapshot is not None:
                 tried = await self._deliver(snapshot)
+            await self._repair()
 
     async def _deliver(self, snapshot: Snapshot) -> int:
         """Bring it, or whatever is newer by then; the revision that was settled."""
@@ -89,6 +100,7 @@ class Courier:
                 return snapshot.revision
             except (Retryable, TimeoutError) as error:
                 self._report(snapshot, DeliveryState.RETRYING, str(error) or "deadline passed")
+                await self._repair()
                 newer = await self._publication.changed_since(snapshot.revision, backoff_s)
                 snapshot = newer or snapshot
                 backoff_s = min(2 * backoff_s, LONGEST_BACKOFF_S)
@@ -98,7 +110,24 @@ class Courier:
 
     async def _apply(self, snapshot: Snapshot) -> None:
         async with asyncio.timeout(DEADLINE_S):
-            await self._plane.apply(self._plane.render(snapshot))
+            # Ten thousand routes take longer than the loop may be held up.
+            artifact = await asyncio.to_thread(self._plane.render, snapshot)
+            await self._plane.apply(artifact)
+
+    async def _repair(self) -> None:
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                refused = await self._plane.repair()
+        except (Rejected, Retryable, TimeoutError) as error:
+            # What stood before stands on; the next round tries again.
+            if str(error) != self._not_repaired:
+                log.warning("delivery.not_repaired", plane=self._plane.name, reason=str(error))
+            self._not_repaired = str(error)
+            return
+        self._not_repaired = ""
+        self._status = replace(self._status, refused=refused)
+        standing = [*refused, *_as_a_whole(self._status)]
+        self._findings.report(Source.DATA_PLANE, standing, scope=self._plane.name)
 
     def _report(self, snapshot: Snapshot, state: DeliveryState, message: str) -> None:
         earlier = self._status
@@ -120,3 +149,17 @@ class Courier:
             revision=snapshot.revision,
             reason=message,
         )
+
+
+def _as_a_whole(status: DeliveryStatus) -> list[Observation]:
+    if status.state is not DeliveryState.REJECTED:
+        return []
+    return [
+        Observation(
+            code="snapshot_rejected",
+            subject=f"plane/{status.plane}",
+            message=f"revision {status.revision} is not in force: {status.message}",
+            held="the snapshot before it stays in force",
+            severity=Severity.CRITICAL,
+        )
+    ]

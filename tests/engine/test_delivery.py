@@ -3,6 +3,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from controlplane.domain.errors import ControlPlaneError, Rejected, Retryable
+from controlplane.domain.findings import Observation
 from controlplane.domain.snapshot import Snapshot, build
 from controlplane.engine.delivery import Courier, DeliveryState
 from controlplane.engine.publication import Publication
@@ -19,9 +20,12 @@ class Plane:
     def __init__(self, failures: list[ControlPlaneError]) -> None:
         self.failures = failures
         self.in_force: list[int] = []
+        self.refused: list[Observation] = []
 
     def render(self, snapshot: Snapshot) -> Artifact:
-        return Artifact(revision=snapshot.revision, version=snapshot.version, parts=())
+        return Artifact(
+            revision=snapshot.revision, version=snapshot.version, parts=(), snapshot=snapshot
+        )
 
     async def apply(self, artifact: Artifact) -> None:
         if self.failures:
@@ -30,6 +34,9 @@ class Plane:
 
     async def observe(self) -> list[PlaneNode]:
         return []
+
+    async def repair(self) -> tuple[Observation, ...]:
+        return tuple(self.refused)
 
 
 def _snapshot(revision: int) -> Snapshot:

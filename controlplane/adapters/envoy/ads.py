@@ -12,9 +12,12 @@ import grpc
 import structlog
 
 from controlplane.adapters.envoy.nodes import NodeBook
+from controlplane.adapters.envoy.offers import Asked, Offers, Refusal
 from controlplane.adapters.envoy.resource_sets import View
 from controlplane.adapters.envoy.session import Session, Surroundings
 from controlplane.domain.errors import Retryable
+from controlplane.domain.findings import Observation
+from controlplane.domain.xds import Event, ResourceType, Subscription
 from controlplane.ports import PlaneNode
 
 # (secret, node id, gateway group); raises ControlPlaneError when the caller may not subscribe.
@@ -47,15 +50,26 @@ class AdsOptions:
 
 
 class AdsServer:
-    """Streams and what they are to get."""
+    """Streams and what they are to get.
 
-    def __init__(self, options: AdsOptions, authorize: Authorize, now: Callable[[], float]) -> None:
+    Args:
+        proven: told when an Envoy of a group is the first to run the newest version of a type.
+    """
+
+    def __init__(
+        self,
+        options: AdsOptions,
+        authorize: Authorize,
+        now: Callable[[], float],
+        proven: Callable[[str, ResourceType], None] = lambda group, kind: None,
+    ) -> None:
         self._options = options
         self._authorize = authorize
         self._book = NodeBook(now)
+        self._offers = Offers(self._book)
+        self._proven = proven
         self._sessions: set[Session] = set()
-        self._views: Mapping[str, View] = {}
-        self._revision = 0
+        self._agents: dict[str, set[Session]] = {}
         self._server: grpc.aio.Server | None = None
         self.pushes = 0
 
@@ -102,14 +116,10 @@ class AdsServer:
             self._server = None
 
     def publish(self, views: Mapping[str, View], revision: int) -> None:
-        """Put new views in force and wake the sessions that they concern.
-
-        A group that is no longer there keeps what it was last given: missing is not zero.
-        """
+        """Put new views in force and wake the sessions that they concern."""
         for session in self._sessions:
             session.note_revision()
-        self._views = {**self._views, **views}
-        self._revision = revision
+        self._offers.publish(views, revision)
         for session in self._sessions:
             session.wake()
 
@@ -118,6 +128,14 @@ class AdsServer:
         for session in self._sessions:
             session.note_revision()
         return self._book.all()
+
+    def refusals(self) -> list[Refusal]:
+        """Versions in force that Envoys have refused since this was last asked."""
+        return [one for one in self._offers.take_refusals() if self._offers.in_force(one)]
+
+    def standing_refusals(self, longer_s: float) -> tuple[Observation, ...]:
+        """Gateway groups in which something stands refused for longer than this."""
+        return self._book.standing(longer_s)
 
     async def _stream(
         self,
@@ -130,19 +148,50 @@ class AdsServer:
                 options=self._options,
                 authorize=self._authorize,
                 book=self._book,
-                view=lambda group: self._views.get(group, {}),
-                revision=lambda: self._revision,
+                offers=self._offers,
                 pushed=self._pushed,
+                heard=self._heard,
+                entered=self._entered,
             ),
         )
         self._sessions.add(session)
         try:
             await session.run()
         finally:
-            self._sessions.discard(session)
+            self._left(session)
 
     def _pushed(self) -> None:
         self.pushes += 1
+
+    def _entered(self, session: Session) -> None:
+        caller = session.caller
+        if caller is not None and caller.agent:
+            self._agents.setdefault(caller.node, set()).add(session)
+
+    def _left(self, session: Session) -> None:
+        self._sessions.discard(session)
+        caller = session.caller
+        if caller is None:
+            return
+        if caller.agent and (others := self._agents.get(caller.node)) is not None:
+            others.discard(session)
+            if not others:
+                del self._agents[caller.node]
+        # Without its Envoy an agent is offered what is new all the same.
+        self._wake_agent(caller.node)
+
+    def _heard(self, asked: Asked, event: Event, subscription: Subscription) -> None:
+        if event is Event.NACK:
+            self._offers.refused(asked, subscription.sent, subscription.message)
+        elif subscription.acked and not asked.caller.agent:
+            if self._offers.acknowledged(asked, subscription.acked):
+                self._proven(asked.caller.group, asked.kind)
+            self._wake_agent(asked.caller.node)
+
+    def _wake_agent(self, node: str) -> None:
+        """The agent beside an Envoy is offered what the Envoy has acknowledged."""
+        for session in self._agents.get(node, ()):
+            session.wake()
 
 
 def _channel_options(options: AdsOptions) -> list[tuple[str, int]]:

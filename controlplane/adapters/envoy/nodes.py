@@ -4,13 +4,16 @@ Written by `ads`, read for `signalbox status` through the plane's `observe`. Als
 refused versions: a node that comes back is not sent again what it refused. Memory is bounded.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from controlplane.domain.findings import Observation
 from controlplane.domain.xds import Event, ResourceType, Stream
 from controlplane.ports import PlaneNode
 
 REMEMBERED_NODES = 20_000
+LONGEST_WORDS = 500
 
 
 @dataclass(slots=True, kw_only=True)
@@ -19,6 +22,7 @@ class NodeRecord:
 
     name: str
     group: str
+    agent: bool = False
     streams: int = 0
     revision: int = 0
     seen_s: float = 0.0
@@ -26,6 +30,7 @@ class NodeRecord:
     nacks: int = 0
     acked: dict[ResourceType, str] = field(default_factory=dict)
     refused: dict[ResourceType, str] = field(default_factory=dict)
+    refused_s: dict[ResourceType, float] = field(default_factory=dict)
     quarantine: dict[ResourceType, frozenset[str]] = field(default_factory=dict)
 
     def status(self) -> PlaneNode:
@@ -43,6 +48,17 @@ class NodeRecord:
         )
 
 
+class Joining(Protocol):
+    """Who begins a stream."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def group(self) -> str: ...
+    @property
+    def agent(self) -> bool: ...
+
+
 class NodeBook:
     """Records by name."""
 
@@ -52,9 +68,11 @@ class NodeBook:
         self.acks = 0
         self.nacks = 0
 
-    def joined(self, name: str, group: str) -> NodeRecord:
+    def joined(self, caller: Joining) -> NodeRecord:
         """A stream of a node has begun."""
-        record = self._records.pop(name, None) or NodeRecord(name=name, group=group)
+        name, group = caller.name, caller.group
+        record = self._records.pop(name, None)
+        record = record or NodeRecord(name=name, group=group, agent=caller.agent)
         # Taken out and put back: the dictionary is in the order of the last joining.
         self._records[name] = record
         self._forget()
@@ -82,7 +100,30 @@ class NodeBook:
             record.nacks += 1
             self.nacks += 1
             record.refused[kind] = subscription.message
+            record.refused_s[kind] = record.seen_s
             record.quarantine[kind] = subscription.refused
+
+    def running(self, name: str) -> Mapping[ResourceType, str] | None:
+        """The version of each type that a connected Envoy acknowledged; None when it is away."""
+        record = self._records.get(name)
+        return record.acked if record is not None and record.streams > 0 else None
+
+    def runs(self, kind: ResourceType, version: str) -> bool:
+        """Whether any connected Envoy runs this version."""
+        return any(
+            record.acked.get(kind) == version and record.streams > 0 and not record.agent
+            for record in self._records.values()
+        )
+
+    def standing(self, longer_s: float) -> tuple[Observation, ...]:
+        """Gateway groups whose connected Envoys have refused something for longer than this."""
+        late_s = self._now() - longer_s
+        found: dict[str, list[str]] = {}
+        for name, record in sorted(self._records.items()):
+            for kind, words in sorted(record.refused.items() if record.streams else ()):
+                if record.refused_s[kind] <= late_s:
+                    found.setdefault(record.group, []).append(f"{name} refuses {kind}: {words}")
+        return tuple(_observation(group, told) for group, told in sorted(found.items()))
 
     def all(self) -> list[PlaneNode]:
         """Every record, by name."""
@@ -93,3 +134,14 @@ class NodeBook:
         gone = [name for name, record in self._records.items() if record.streams == 0]
         for name in gone[: max(surplus, 0)]:
             del self._records[name]
+
+
+def _observation(group: str, told: list[str]) -> Observation:
+    more = f", and {len(told) - 1} more in this group" if len(told) > 1 else ""
+    return Observation(
+        code="gateway_refuses",
+        subject=f"gateway/{group}",
+        message=f"{told[0][:LONGEST_WORDS]}{more}; see the findings on single items, and the "
+        "place where this Envoy runs",
+        held="it keeps what it acknowledged last; new Envoys get what others acknowledged",
+    )

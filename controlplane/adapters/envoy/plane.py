@@ -1,7 +1,8 @@
-"""Envoy as a data plane of the engine: render, apply, observe.
+"""Envoy as a data plane of the engine: render, apply, observe, repair.
 
 Made by `wiring`, driven by the engine's courier. `apply` returns when the configuration is in
-force here; the streams take it from there, and `observe` tells who acknowledged it.
+force here; the streams take it from there, and `observe` tells who acknowledged it. What the
+local Envoy refuses before a push, or a real one after it, is left out item by item.
 """
 
 import asyncio
@@ -11,12 +12,14 @@ from dataclasses import dataclass, field
 import structlog
 
 from controlplane.adapters.envoy.ads import AdsOptions, AdsServer, Authorize
-from controlplane.adapters.envoy.preflight import CHECKED, Preflight
+from controlplane.adapters.envoy.clearance import Clearance, ClearanceOptions
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.adapters.envoy.resource_sets import View, views
 from controlplane.adapters.envoy.retirement import Part, retiring
 from controlplane.domain.errors import Rejected
+from controlplane.domain.findings import Observation
 from controlplane.domain.snapshot import Snapshot
+from controlplane.domain.xds import ResourceType
 from controlplane.ports import Artifact, PlaneNode
 
 log = structlog.get_logger()
@@ -27,13 +30,14 @@ class PlaneOptions:
     """Settings of the plane.
 
     Attributes:
-        preflight: one without a binary lets everything pass.
+        refusal_settles_s: a refusal that stands for so long is a finding on the group.
         retire_after_s: how long a removed cluster is still served, so that routes leave it first.
     """
 
     ads: AdsOptions = field(default_factory=AdsOptions)
-    preflight: Preflight = field(default_factory=lambda: Preflight(binary=None))
+    clearance: ClearanceOptions = field(default_factory=ClearanceOptions)
     retire_after_s: float = 2.0
+    refusal_settles_s: float = 1.5
 
 
 class EnvoyPlane:
@@ -42,13 +46,14 @@ class EnvoyPlane:
     def __init__(
         self, options: PlaneOptions, authorize: Authorize, now: Callable[[], float]
     ) -> None:
-        self._preflight = options.preflight
+        self._clearance = Clearance(options.clearance)
+        self._settles_s = options.refusal_settles_s
         self._retire_after_s = options.retire_after_s
         self._renderer = Renderer()
-        self._server = AdsServer(options.ads, authorize, now)
+        self._server = AdsServer(options.ads, authorize, now, self._proven)
         self._one_at_a_time = asyncio.Lock()
         self._in_force: Artifact | None = None
-        self._checked: tuple[Part, ...] = ()
+        self._cleared: Artifact | None = None
         self._served: tuple[Part, ...] = ()
         self._retirement: asyncio.TimerHandle | None = None
         self._views: Mapping[str, View] = {}
@@ -90,23 +95,42 @@ class EnvoyPlane:
         """Serve an artifact.
 
         Raises:
-            Rejected: it is older than the one in force, or the preflight refuses it.
+            Rejected: it is older than the one in force, or the preflight refuses it and no item
+                of it can be blamed.
             Retryable: the preflight gave no answer in time.
         """
         async with self._one_at_a_time:
             self._fence(artifact)
-            checked = tuple(part for part in artifact.parts if _kind(part[0]) in CHECKED)
-            if checked != self._checked:
-                await self._preflight.check(checked)
-                self._checked = checked
+            self._serve(await self._clearance.clear(artifact))
             self._in_force = artifact
-            self._serve(artifact)
 
     async def observe(self) -> list[PlaneNode]:
         """Who runs what, by name."""
         return self._server.nodes()
 
+    async def repair(self) -> tuple[Observation, ...]:
+        """Leave out what Envoys have refused since the last time; what is not in force and why.
+
+        Raises:
+            Rejected, Retryable: as `apply`.
+        """
+        async with self._one_at_a_time:
+            artifact, cleared = self._in_force, self._cleared
+            if artifact is None or cleared is None:
+                return ()
+            refusals = self._server.refusals()
+            if refusals and await self._clearance.refused(artifact, refusals):
+                cleared = await self._clearance.clear(artifact)
+                self._serve(cleared)
+            standing = self._server.standing_refusals(self._settles_s)
+            return (*cleared.notes, *self._clearance.observations(artifact), *standing)
+
+    def _proven(self, group: str, kind: ResourceType) -> None:
+        if self._cleared is not None:
+            self._clearance.acked(self._cleared, group, kind)
+
     def _serve(self, artifact: Artifact) -> None:
+        self._cleared = artifact
         self._cancel_retirement()
         leaving = retiring(self._served, artifact.parts)
         self._publish((*artifact.parts, *leaving), artifact.revision)
@@ -139,7 +163,3 @@ class EnvoyPlane:
             "another writer was faster, build on the newest snapshot",
             {"offered": artifact.revision, "in_force": newest.revision},
         )
-
-
-def _kind(part: str) -> str:
-    return part.partition("/")[0]

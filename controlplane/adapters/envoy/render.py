@@ -4,6 +4,7 @@ Called by `plane`. What did not change since the last rendering is taken from it
 weights compiles the touched assignments only.
 """
 
+import threading
 from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from typing import TypeVar
@@ -11,8 +12,8 @@ from typing import TypeVar
 from google.protobuf.message import Message
 
 from controlplane.adapters.envoy import clusters, listeners, routes
+from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.snapshot import Section, ServiceEndpoints, Snapshot
-from controlplane.domain.strategies.situation import Note
 from controlplane.domain.topology import GatewayGroup, LoadBalancing
 from controlplane.domain.xds import ResourceType
 from controlplane.ports import Artifact
@@ -29,9 +30,15 @@ class Renderer:
     def __init__(self) -> None:
         self._last: dict[Hashable, object] = {}
         self._next: dict[Hashable, object] = {}
+        # A courier whose deadline passed leaves its thread behind, and tries again.
+        self._one_at_a_time = threading.Lock()
 
     def render(self, snapshot: Snapshot) -> Artifact:
         """The whole snapshot as parts in a fixed order, with notes for what was left out."""
+        with self._one_at_a_time:
+            return self._render(snapshot)
+
+    def _render(self, snapshot: Snapshot) -> Artifact:
         self._next = {}
         route_part, notes = self._routes(snapshot)
         endpoint_parts, missing = self._assignments(snapshot)
@@ -42,6 +49,7 @@ class Renderer:
             version=snapshot.version,
             parts=parts,
             notes=(*notes, *missing),
+            snapshot=snapshot,
         )
 
     def _remember(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -58,7 +66,7 @@ class Renderer:
 
         return self._remember(("clusters", snapshot.digests[Section.ENDPOINTS]), make)
 
-    def _assignments(self, snapshot: Snapshot) -> tuple[list[Part], list[Note]]:
+    def _assignments(self, snapshot: Snapshot) -> tuple[list[Part], list[Observation]]:
         sets = snapshot.content.weights.weights
         # One view for every source region and version, until groups get views of their own.
         weights = {s.service: s.weights for s in sets if (s.version, s.source_region) == ANY}
@@ -82,8 +90,8 @@ class Renderer:
                 ("listener", group, stickiness), partial(_listener, group, stickiness)
             )
 
-    def _routes(self, snapshot: Snapshot) -> tuple[Part, tuple[Note, ...]]:
-        def make() -> tuple[Part, tuple[Note, ...]]:
+    def _routes(self, snapshot: Snapshot) -> tuple[Part, tuple[Observation, ...]]:
+        def make() -> tuple[Part, tuple[Observation, ...]]:
             services = {s.service: s for s in snapshot.content.endpoints.services}
             message, notes = routes.configuration(snapshot.content.routes.routes, services)
             return _part(ResourceType.ROUTE, listeners.ROUTES_NAME, message), notes
@@ -102,11 +110,14 @@ def _assignment(service: ServiceEndpoints, weights: tuple[tuple[str, int], ...])
     return None if message is None else _part(ResourceType.ENDPOINT, service.service, message)
 
 
-def _nothing_to_serve(service: ServiceEndpoints) -> Note:
-    return Note(
+def _nothing_to_serve(service: ServiceEndpoints) -> Observation:
+    return Observation(
         code="assignment_without_weight",
+        subject=f"service/{service.service}",
         message=f"service {service.service} has no positive weight on a data centre with "
-        "endpoints; gateways keep the assignment that they have",
+        "endpoints: declare an endpoint there, or give another centre a share",
+        held="gateways keep the endpoints and weights that they have",
+        severity=Severity.CRITICAL,
     )
 
 

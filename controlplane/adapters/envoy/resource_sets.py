@@ -52,6 +52,12 @@ class ResourceSet:
             self._responses[names] = self._make(names)
         return self._responses[names]
 
+    def has(self, version: str) -> bool:
+        """Whether a response of this version was made from this set."""
+        return any(
+            made is not None and made.version == version for made in self._responses.values()
+        )
+
     def _make(self, names: frozenset[str]) -> Response | None:
         everything = not names and self.kind in WILDCARD
         chosen = [d for name, d in self.resources.items() if everything or name in names]

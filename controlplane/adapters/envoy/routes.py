@@ -3,7 +3,12 @@
 Called by `render`. Envoy's prefix map finds the longest key by raw prefix in time that does not
 grow with the number of rules; `/api` is then also found for `/apix`. So each key's list holds
 the rules that check whole segments, and behind them the rule of the nearest shorter path, which
-such a request belongs to. Weights must never come in here: a route push refills rate limits.
+such a request belongs to. Where there is none the regular expressions follow that could match
+there; under a prefix they never match. Weights must never come in here: a route push refills rate
+limits.
+
+Envoy does not check clusters that a matcher tree names (it acknowledges and answers 503), so a
+rule for a service that is not in the snapshot must not get in here.
 """
 
 from collections import Counter
@@ -13,36 +18,48 @@ from dataclasses import dataclass, field
 from envoy.config.route.v3 import route_components_pb2, route_pb2
 from envoy.type.matcher.v3 import http_inputs_pb2
 from google.protobuf.wrappers_pb2 import BoolValue
-from xds.core.v3 import extension_pb2
+from xds.core.v3 import extension_pb2 as xds_extension_pb2
 from xds.type.matcher.v3 import matcher_pb2
 
 from controlplane.adapters.envoy.listeners import ROUTES_NAME
 from controlplane.adapters.envoy.packing import extension
 from controlplane.adapters.envoy.route_actions import action, retry_idempotent, retry_unseen
-from controlplane.domain.routing import PathMatchType, Route
+from controlplane.domain.findings import Observation
+from controlplane.domain.routing import PathMatchType, Route, literal_start
 from controlplane.domain.snapshot import ServiceEndpoints
-from controlplane.domain.strategies.situation import Note
 from controlplane.domain.topology import RetryPolicy
 
 # A request that may be sent twice without harm (RFC 9110, section 9.2.2). PUT and DELETE are left
 # out, because applications often do not keep to it.
 IDEMPOTENT = ("GET", "HEAD", "OPTIONS")
 
+_Rule = tuple[route_components_pb2.RouteMatch, str]
 Services = Mapping[str, ServiceEndpoints]
 Retry = Callable[[RetryPolicy], route_components_pb2.RetryPolicy | None]
 
 
 @dataclass(slots=True, kw_only=True)
 class _Table:
-    """The rules of one host by path; `prefixes` match whole segments."""
+    """The rules of one host by path; `prefixes` match whole segments, `expressions` are by id."""
 
     exacts: dict[str, Route] = field(default_factory=dict)
     prefixes: dict[str, Route] = field(default_factory=dict)
+    expressions: dict[str, Route] = field(default_factory=dict)
+
+    def of(self, kind: PathMatchType) -> dict[str, Route]:
+        """The rules of one kind."""
+        match kind:
+            case PathMatchType.EXACT:
+                return self.exacts
+            case PathMatchType.PATH_PREFIX:
+                return self.prefixes
+            case PathMatchType.REGULAR_EXPRESSION:
+                return self.expressions
 
 
 def configuration(
     routes: Sequence[Route], services: Services
-) -> tuple[route_pb2.RouteConfiguration, tuple[Note, ...]]:
+) -> tuple[route_pb2.RouteConfiguration, tuple[Observation, ...]]:
     """All rules as one RouteConfiguration; notes name the rules that were left out and why."""
     tables, notes = _tables(routes, services)
     by_rules: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
@@ -52,14 +69,16 @@ def configuration(
     message = route_pb2.RouteConfiguration(
         name=ROUTES_NAME,
         virtual_hosts=hosts,
-        # Else a rule for an unknown cluster is acknowledged and answers 503.
+        # Holds outside matcher trees only.
         validate_clusters=BoolValue(value=True),
         ignore_port_in_host_matching=True,
     )
     return message, tuple(notes)
 
 
-def _tables(routes: Iterable[Route], services: Services) -> tuple[dict[str, _Table], list[Note]]:
+def _tables(
+    routes: Iterable[Route], services: Services
+) -> tuple[dict[str, _Table], list[Observation]]:
     tables: dict[str, _Table] = {}
     notes = []
     for route in sorted(routes, key=lambda r: r.id):
@@ -67,40 +86,45 @@ def _tables(routes: Iterable[Route], services: Services) -> tuple[dict[str, _Tab
             notes.append(_unknown_service(route))
             continue
         for host in sorted({host.lower() for host in route.hosts}):
-            table = tables.setdefault(host, _Table())
-            exact = route.path.type is PathMatchType.EXACT
-            rules = table.exacts if exact else table.prefixes
+            rules = tables.setdefault(host, _Table()).of(route.path.type)
             first = rules.setdefault(route.path.value, route)
             if first is not route:
                 notes.append(_shadowed(route, first, host))
     return tables, notes
 
 
-def _unknown_service(route: Route) -> Note:
-    return Note(
+def _unknown_service(route: Route) -> Observation:
+    return Observation(
         code="route_without_service",
-        message=f"route {route.id} names service {route.service}, which is not declared; left out",
+        subject=f"route/{route.id}",
+        message=f"route {route.id} names service {route.service}, which is not in the snapshot: "
+        "declare the service, or name another",
+        held="the route is left out",
     )
 
 
-def _shadowed(route: Route, first: Route, host: str) -> Note:
-    return Note(
+def _shadowed(route: Route, first: Route, host: str) -> Observation:
+    return Observation(
         code="route_shadowed",
-        message=f"route {route.id} has host {host} and path {route.path.value} like route "
-        f"{first.id}, which comes first by id; left out there",
+        subject=f"route/{route.id}",
+        message=f"route {route.id} has host {host} and {route.path.type} {route.path.value} like "
+        f"route {first.id}, which comes first by id: change or remove one of them",
+        held=f"the route is left out for host {host}",
     )
 
 
 def _fingerprint(table: _Table) -> tuple[tuple[str, str, str], ...]:
     rules = [("exact", path, route.service) for path, route in table.exacts.items()]
     rules += [("prefix", path, route.service) for path, route in table.prefixes.items()]
-    return tuple(sorted(rules))
+    # These are tried one after another, so their order is part of what they mean.
+    expressions = [("regex", path, route.service) for path, route in table.expressions.items()]
+    return (*sorted(rules), *expressions)
 
 
 def _virtual_host(
     domains: list[str], table: _Table, services: Services
 ) -> route_components_pb2.VirtualHost:
-    rules = [*table.exacts.values(), *table.prefixes.values()]
+    rules = [*table.exacts.values(), *table.prefixes.values(), *table.expressions.values()]
     counts = Counter(services[rule.service].retry for rule in rules)
     # Said once for the host; only routes that differ say their own. With 808 rules this halves
     # the push.
@@ -139,30 +163,49 @@ def _method_is(method: str) -> matcher_pb2.Matcher.MatcherList.Predicate:
 
 
 def _tree(table: _Table, services: Services, retry: Retry) -> matcher_pb2.Matcher:
+    def listed(rules: list[_Rule]) -> xds_extension_pb2.TypedExtensionConfig:
+        found = [
+            action(services[service], match, retry(services[service].retry))
+            for match, service in rules
+        ]
+        return extension("route", route_components_pb2.RouteList(routes=found))
+
+    expressions = _expressions(table)
+    others = [rule for _, rule in expressions]
+    # Where no path matches, and where none stands.
+    last = matcher_pb2.Matcher.OnMatch(action=listed(others)) if others else None
+    keys = sorted({*table.exacts, *table.prefixes})
+    if not keys and last is not None:
+        return matcher_pb2.Matcher(on_no_match=last)
     tree = matcher_pb2.Matcher.MatcherTree(input=_header(":path"))
-    for key in sorted({*table.exacts, *table.prefixes}):
-        found = route_components_pb2.RouteList(
-            routes=[
-                action(services[service], match, retry(services[service].retry))
-                for match, service in _rules_at(table, key)
-            ]
-        )
+    for key in keys:
         on_match = tree.prefix_match_map.map[key]
-        on_match.action.CopyFrom(extension("route", found))
-    return matcher_pb2.Matcher(matcher_tree=tree)
+        on_match.action.CopyFrom(listed(_rules_at(table, key, expressions)))
+    return matcher_pb2.Matcher(matcher_tree=tree, on_no_match=last)
 
 
-def _rules_at(table: _Table, key: str) -> list[tuple[route_components_pb2.RouteMatch, str]]:
+def _expressions(table: _Table) -> list[tuple[str, _Rule]]:
+    """The regular expressions, each with the text that its paths begin with."""
+    found = []
+    for value, route in table.expressions.items():
+        match = route_components_pb2.RouteMatch()
+        match.safe_regex.regex = value
+        found.append((literal_start(value), (match, route.service)))
+    return found
+
+
+def _rules_at(table: _Table, key: str, expressions: list[tuple[str, _Rule]]) -> list[_Rule]:
     """The rules that may match a request whose longest key is this one, best first."""
-    rules = []
+    rules: list[_Rule] = []
     if key in table.exacts:
         rules.append((route_components_pb2.RouteMatch(path=key), table.exacts[key].service))
     for path in (key, *_shorter(key)):
         if path in table.prefixes:
             rules.append((_prefix(path), table.prefixes[path].service))
-            # The nearest shorter one holds for everything under this key.
-            if path != key:
-                break
+            # What is a path above this key holds for everything under it.
+            if path != key or path == "/":
+                return rules
+    rules += [rule for start, rule in expressions if start.startswith(key) or key.startswith(start)]
     return rules
 
 
@@ -181,5 +224,5 @@ def _prefix(path: str) -> route_components_pb2.RouteMatch:
     return route_components_pb2.RouteMatch(path_separated_prefix=path)
 
 
-def _header(name: str) -> extension_pb2.TypedExtensionConfig:
+def _header(name: str) -> xds_extension_pb2.TypedExtensionConfig:
     return extension(name, http_inputs_pb2.HttpRequestHeaderMatchInput(header_name=name))

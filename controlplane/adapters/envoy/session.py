@@ -15,10 +15,11 @@ from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf.message import DecodeError
 
 from controlplane.adapters.envoy.nodes import NodeBook, NodeRecord
-from controlplane.adapters.envoy.resource_sets import Response, View
+from controlplane.adapters.envoy.offers import Asked, Caller, Offers
+from controlplane.adapters.envoy.resource_sets import Response
 from controlplane.domain import xds
 from controlplane.domain.errors import ControlPlaneError, Retryable
-from controlplane.domain.xds import Event, Request, ResourceType
+from controlplane.domain.xds import Event, Request, ResourceType, Subscription
 
 BEARER = "bearer "
 
@@ -43,24 +44,10 @@ class Surroundings:
     options: Waits
     authorize: Callable[[str | None, str, str], Awaitable[object]]
     book: NodeBook
-    view: Callable[[str], View]
-    revision: Callable[[], int]
+    offers: Offers
     pushed: Callable[[], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
-    """Who a stream says it is."""
-
-    secret: str | None
-    node: str
-    group: str
-    agent: bool
-
-    @property
-    def name(self) -> str:
-        """The name in status, where an Envoy and the agent beside it are two lines."""
-        return f"{self.node} (agent)" if self.agent else self.node
+    heard: Callable[[Asked, Event, Subscription], None]
+    entered: Callable[["Session"], None]
 
 
 class Session:
@@ -95,10 +82,16 @@ class Session:
         """Look again at what is due."""
         self._wake.set()
 
+    @property
+    def caller(self) -> Caller | None:
+        """Who called, once it is known."""
+        return self._caller
+
     def note_revision(self) -> None:
         """Record that this consumer runs the revision in force, if it does."""
-        if self._record is not None and xds.settled(self._stream, self._versions()):
-            self._record.revision = self._around.revision()
+        newest = {kind: r.version for kind, r in self._each(self._around.offers.newest).items()}
+        if self._record is not None and xds.settled(self._stream, newest):
+            self._record.revision = self._around.offers.revision
 
     async def _first_request(self) -> discovery_pb2.DiscoveryRequest | None:
         wait_s = self._around.options.first_request_timeout_s
@@ -130,8 +123,9 @@ class Session:
         return None
 
     async def _serve(self, caller: Caller, first: discovery_pb2.DiscoveryRequest) -> None:
-        record = self._record = self._around.book.joined(caller.name, caller.group)
+        record = self._record = self._around.book.joined(caller)
         self._stream = xds.Stream(quarantine=dict(record.quarantine))
+        self._around.entered(self)
         log.info("ads.joined", node=caller.name, group=caller.group)
         self._take(first)
         reader = asyncio.create_task(self._read())
@@ -174,35 +168,35 @@ class Session:
             await self._context.abort(*refusal)
 
     def _next(self) -> bytes | None:
-        responses = self._responses()
+        responses = self._each(self._around.offers.offer)
         kind = xds.due(self._stream, {k: r.version for k, r in responses.items()})
         if kind is None:
             return None
         self._stream = xds.send(self._stream, kind, responses[kind].version)
         return responses[kind].with_nonce(self._stream.subscriptions[kind].nonce)
 
-    def _responses(self) -> dict[ResourceType, Response]:
+    def _each(
+        self, response_of: Callable[[Asked], Response | None]
+    ) -> dict[ResourceType, Response]:
         if self._caller is None:
             return {}
-        view = self._around.view(self._caller.group)
         found = {
-            kind: view[kind].response(subscription.names)
+            kind: response_of(Asked(caller=self._caller, kind=kind, names=subscription.names))
             for kind, subscription in self._stream.subscriptions.items()
-            if kind in view
         }
         return {kind: response for kind, response in found.items() if response is not None}
 
-    def _versions(self) -> dict[ResourceType, str]:
-        return {kind: response.version for kind, response in self._responses().items()}
-
     def _take(self, message: discovery_pb2.DiscoveryRequest) -> None:
         kind = xds.TYPES.get(message.type_url)
-        if kind is None or self._record is None:
+        if kind is None or self._record is None or self._caller is None:
             return
         self._stream, event = xds.receive(self._stream, _request(kind, message))
         self._around.book.saw(self._record, kind, event, self._stream)
+        subscription = self._stream.subscriptions[kind]
+        asked = Asked(caller=self._caller, kind=kind, names=subscription.names)
+        self._around.heard(asked, event, subscription)
         if event is Event.NACK:
-            words = self._stream.subscriptions[kind].message
+            words = subscription.message
             log.warning("ads.nack", node=self._record.name, type=kind.value, words=words)
         if event is Event.ACK:
             self.note_revision()

@@ -13,6 +13,7 @@ import httpx
 from benchmarks.live_envoy import Child, backend, envoy, free_ports, ready
 from controlplane.adapters.envoy.ads import AdsOptions, Authorize
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
+from controlplane.adapters.envoy.clearance import ClearanceOptions
 from controlplane.adapters.envoy.plane import EnvoyPlane, PlaneOptions
 from controlplane.adapters.envoy.preflight import Preflight, find_envoy
 from controlplane.domain.routing import PathMatch, PathMatchType, Route
@@ -105,7 +106,8 @@ async def anybody(secret: str | None, node: str, caller_group: str) -> None:
 
 def plane(authorize: Authorize = anybody, recheck_s: float = 10.0) -> EnvoyPlane:
     options = PlaneOptions(
-        ads=AdsOptions(port=0, recheck_s=recheck_s), preflight=Preflight(binary=find_envoy())
+        ads=AdsOptions(port=0, recheck_s=recheck_s),
+        clearance=ClearanceOptions(preflight=Preflight(binary=find_envoy())),
     )
     return EnvoyPlane(options, authorize, time.time)
 

@@ -1,0 +1,211 @@
+"""Clears an artifact for the streams: what an Envoy refuses is left out, item by item.
+
+Owned by `plane`, used by one task at a time. Asks the local Envoy where there is one, and takes
+the refusals of real ones. Must never leave out what was not judged while nothing is known to be
+good: then the whole artifact waits, and Envoys keep what they have.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import structlog
+
+from controlplane.adapters.envoy.culprits import environmental, named
+from controlplane.adapters.envoy.forms import ALL, KINDS, forms, marked, only, unpublished
+from controlplane.adapters.envoy.offers import Refusal
+from controlplane.adapters.envoy.preflight import CHECKED, Preflight
+from controlplane.adapters.envoy.quarantine import Quarantine, Verdict
+from controlplane.adapters.envoy.refusal_file import RefusalFile
+from controlplane.adapters.envoy.render import Renderer
+from controlplane.adapters.envoy.search import Search
+from controlplane.domain.errors import Invalid, Rejected
+from controlplane.domain.findings import Observation
+from controlplane.domain.snapshot import Content, Snapshot
+from controlplane.domain.xds import ResourceType
+from controlplane.ports import Artifact
+
+Part = tuple[str, bytes]
+CHECKER = "envoy --mode validate"
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClearanceOptions:
+    """What is asked and what is remembered.
+
+    Attributes:
+        preflight: one without a binary lets everything pass.
+        refusals: where exclusions outlive a restart.
+        search_s: for finding the items that the local Envoy refuses.
+    """
+
+    preflight: Preflight = field(default_factory=lambda: Preflight(binary=None))
+    refusals: RefusalFile = field(default_factory=RefusalFile)
+    search_s: float = 4.0
+
+
+class Clearance:
+    """What may go to the streams."""
+
+    def __init__(self, options: ClearanceOptions) -> None:
+        self._preflight = options.preflight
+        self._file = options.refusals
+        self._search_s = options.search_s
+        self._quarantine = Quarantine()
+        self._renderer = Renderer()
+        self._passed: tuple[Part, ...] = ()
+        self._unusable = ""
+        self._loaded = False
+
+    async def clear(self, artifact: Artifact) -> Artifact:
+        """The artifact without what is refused.
+
+        Raises:
+            Rejected: the local Envoy refuses it and no item can be blamed.
+            Retryable: the local Envoy gave no answer in time.
+        """
+        await self._load()
+        before = self._quarantine.exclusions
+        snapshot = artifact.snapshot
+        if before:
+            await asyncio.to_thread(self._quarantine.review, snapshot.content)
+        try:
+            made = await self._judged(artifact, snapshot)
+        except Rejected:
+            self._quarantine.reset(before)
+            raise
+        await self._save(before)
+        return made
+
+    async def refused(self, artifact: Artifact, refusals: Iterable[Refusal]) -> bool:
+        """Take what Envoys refused; whether something is excluded because of it."""
+        before = self._quarantine.exclusions
+        snapshot = artifact.snapshot
+        for refusal in refusals:
+            kind = KINDS.get(refusal.kind)
+            if kind is not None and not environmental(refusal.words):
+                blamed = await asyncio.to_thread(self._blamed, snapshot.content, kind, refusal)
+                verdict = Verdict(by=f"Envoy {refusal.node}", words=blamed)
+                self._quarantine.exclude(snapshot.content, verdict)
+        await self._save(before)
+        return self._quarantine.exclusions != before
+
+    def acked(self, made: Artifact, group: str, kind: ResourceType) -> None:
+        """An Envoy of a group runs what is served of a type."""
+        if kind in KINDS:
+            self._quarantine.acked(made.snapshot.content, KINDS[kind], group)
+
+    def observations(self, artifact: Artifact) -> tuple[Observation, ...]:
+        """What is not in force as it was published, and whether nobody checks before a push."""
+        found = self._quarantine.observations(artifact.snapshot.content)
+        return (*found, *([_unusable(self._unusable)] if self._unusable else []))
+
+    async def _judged(self, artifact: Artifact, snapshot: Snapshot) -> Artifact:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._search_s
+        while True:
+            made = await self._without(artifact, snapshot)
+            checked = tuple(part for part in made.parts if part[0].partition("/")[0] in CHECKED)
+            if checked == self._passed:
+                return made
+            words = await self._words(checked)
+            if words is None:
+                self._passed = checked
+                if self._preflight.binary is not None and not self._unusable:
+                    await asyncio.to_thread(self._quarantine.checked, made.snapshot.content)
+                return made
+            late = partial(_is_late, loop.time, deadline)
+            blamed = await self._culprits(snapshot.content, words, late)
+            self._quarantine.exclude(snapshot.content, Verdict(by=CHECKER, words=blamed))
+
+    async def _without(self, artifact: Artifact, snapshot: Snapshot) -> Artifact:
+        # Weights come this way too: with nothing excluded they must not wait for a thread.
+        if not self._quarantine.exclusions:
+            return artifact
+        return await asyncio.to_thread(self._compiled, snapshot)
+
+    def _compiled(self, snapshot: Snapshot) -> Artifact:
+        content = self._quarantine.without(snapshot.content)
+        return self._renderer.render(marked(snapshot, content, self._quarantine.mark))
+
+    async def _words(self, parts: Sequence[Part]) -> str | None:
+        """The local Envoy's words when it refuses, None when it takes them or cannot be asked."""
+        try:
+            await self._preflight.check(parts)
+        except Rejected as error:
+            return str(error.details["words"])
+        except Invalid as error:
+            self._unusable = error.message
+            return None
+        self._unusable = ""
+        return None
+
+    async def _culprits(
+        self, content: Content, words: str, late: Callable[[], bool]
+    ) -> dict[str, str]:
+        suspects = await asyncio.to_thread(self._quarantine.suspects, content)
+        if not late():
+            if found := named(words, suspects):
+                return dict.fromkeys(sorted(found), words)
+            ask = partial(self._ask, self._quarantine.without(content))
+            search = Search(ask=ask, late=late)
+            judged = await search.refused(sorted(suspects))
+            if judged and (self._quarantine.knows(ALL) or len(judged) < len(suspects)):
+                return judged
+        if suspects and self._quarantine.knows(ALL):
+            return dict.fromkeys(sorted(suspects), words)
+        raise Rejected(
+            "envoy_preflight_failed",
+            f"{CHECKER} refuses the configuration, and no single item explains it: {words}",
+            {"words": words},
+        )
+
+    async def _ask(self, content: Content, subjects: Sequence[str]) -> str | None:
+        made = await asyncio.to_thread(_alone, content, subjects)
+        return await self._words(made)
+
+    def _blamed(self, content: Content, kind: str, refusal: Refusal) -> dict[str, str]:
+        unproven = self._quarantine.unproven(content, kind)
+        found: Collection[str] = named(refusal.words, unproven) or named(
+            refusal.words, forms(content, {kind})
+        )
+        if not found and self._quarantine.knows({kind}):
+            # What is new of this kind goes back to what was acknowledged, and the rest goes on.
+            found = unproven
+        return dict.fromkeys(sorted(found), refusal.words)
+
+    async def _load(self) -> None:
+        if not self._loaded:
+            self._quarantine.reset(await asyncio.to_thread(self._file.load))
+            self._loaded = True
+
+    async def _save(self, before: object) -> None:
+        now = self._quarantine.exclusions
+        if now != before:
+            log.info("envoy.excluded", subjects=[one.subject for one in now])
+            await asyncio.to_thread(self._file.save, now)
+
+
+def _alone(content: Content, subjects: Sequence[str]) -> tuple[Part, ...]:
+    part = only(content, subjects)
+    return tuple(
+        one
+        for one in Renderer().render(unpublished(part)).parts
+        if one[0].partition("/")[0] in CHECKED
+    )
+
+
+def _is_late(now: Callable[[], float], deadline_s: float) -> bool:
+    return now() >= deadline_s
+
+
+def _unusable(message: str) -> Observation:
+    return Observation(
+        code="envoy_preflight_unusable",
+        subject="source/envoy-preflight",
+        message=message,
+        held="nothing: Envoys judge each push themselves, and what they refuse is left out then",
+    )

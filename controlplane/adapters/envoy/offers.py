@@ -1,0 +1,143 @@
+"""What each consumer is offered: the newest version, or the last good one where that was refused.
+
+Owned by `ads`, asked by its sessions. A version that an Envoy refused and none acknowledged is
+in quarantine: who asks for it gets the last version that an Envoy of its group acknowledged. The
+agent beside an Envoy is offered what that Envoy acknowledged, so that it never keeps on disk
+what its own Envoy does not take.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controlplane.adapters.envoy.nodes import NodeBook
+from controlplane.adapters.envoy.resource_sets import ResourceSet, Response, View
+from controlplane.domain.xds import ResourceType
+
+REMEMBERED_REFUSALS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who a stream says it is."""
+
+    secret: str | None
+    node: str
+    group: str
+    agent: bool
+
+    @property
+    def name(self) -> str:
+        """The name in status, where an Envoy and the agent beside it are two lines."""
+        return f"{self.node} (agent)" if self.agent else self.node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One subscription of one consumer; the names as in `ResourceSet.response`."""
+
+    caller: Caller
+    kind: ResourceType
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A version that a consumer refused, in its words."""
+
+    kind: ResourceType
+    version: str
+    group: str
+    node: str
+    words: str
+
+
+class Offers:
+    """Views in force, what was acknowledged of them, and what was refused."""
+
+    def __init__(self, book: NodeBook) -> None:
+        self._book = book
+        self._views: Mapping[str, View] = {}
+        self._good: dict[tuple[str, ResourceType], ResourceSet] = {}
+        self._quarantine: dict[tuple[ResourceType, str], Refusal] = {}
+        self._untold: list[Refusal] = []
+        self.revision = 0
+
+    def publish(self, views: Mapping[str, View], revision: int) -> None:
+        """Put new views in force.
+
+        A group that is no longer there keeps what it was last given: missing is not zero.
+        """
+        self._views = {**self._views, **views}
+        self.revision = revision
+
+    def newest(self, asked: Asked) -> Response | None:
+        """What is in force, whoever acknowledged or refused it."""
+        resources = self._views.get(asked.caller.group, {}).get(asked.kind)
+        return None if resources is None else resources.response(asked.names)
+
+    def offer(self, asked: Asked) -> Response | None:
+        """What this consumer may be sent; None when it keeps what it has."""
+        newest = self.newest(asked)
+        if newest is None:
+            return None
+        if asked.caller.agent:
+            return self._to_agent(asked, newest)
+        if (asked.kind, newest.version) not in self._quarantine:
+            return newest
+        # Nobody has anything better yet: then there is nothing to lose by offering it.
+        return self._last_good(asked) or newest
+
+    def acknowledged(self, asked: Asked, version: str) -> bool:
+        """An Envoy runs a version; whether it is the newest and was not known to be good."""
+        self._quarantine.pop((asked.kind, version), None)
+        newest = self.newest(asked)
+        if newest is None or newest.version != version:
+            return False
+        resources = self._views[asked.caller.group][asked.kind]
+        key = (asked.caller.group, asked.kind)
+        if self._good.get(key) is resources:
+            return False
+        self._good[key] = resources
+        return True
+
+    def refused(self, asked: Asked, version: str, words: str) -> None:
+        """A consumer refused a version; it is in quarantine unless an Envoy runs it."""
+        refusal = Refusal(
+            kind=asked.kind,
+            version=version,
+            group=asked.caller.group,
+            node=asked.caller.name,
+            words=words,
+        )
+        if self._book.runs(asked.kind, version):
+            return
+        while len(self._quarantine) >= REMEMBERED_REFUSALS:
+            del self._quarantine[next(iter(self._quarantine))]
+        if (asked.kind, version) not in self._quarantine:
+            self._untold.append(refusal)
+        self._quarantine[asked.kind, version] = refusal
+
+    def take_refusals(self) -> list[Refusal]:
+        """The refusals of versions that are in quarantine still, each told once."""
+        told, self._untold = self._untold, []
+        return [one for one in told if (one.kind, one.version) in self._quarantine]
+
+    def in_force(self, refusal: Refusal) -> bool:
+        """Whether the refused version is still what its group is to get."""
+        resources = self._views.get(refusal.group, {}).get(refusal.kind)
+        return resources is not None and resources.has(refusal.version)
+
+    def _last_good(self, asked: Asked) -> Response | None:
+        good = self._good.get((asked.caller.group, asked.kind))
+        return None if good is None else good.response(asked.names)
+
+    def _to_agent(self, asked: Asked, newest: Response) -> Response | None:
+        running = self._book.running(asked.caller.node)
+        if running is None:
+            # No Envoy beside it to ask.
+            refused = (asked.kind, newest.version) in self._quarantine
+            return self._last_good(asked) if refused else newest
+        for response in (newest, self._last_good(asked)):
+            if response is not None and running.get(asked.kind) == response.version:
+                return response
+        return None
