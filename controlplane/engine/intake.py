@@ -1,9 +1,8 @@
 """Intake: samples become facts, or findings.
 
 Called by the API (and by pulling sources). Each sample is judged alone: a bad one is a finding
-in the receipt, the rest count. Trusted ones enter the window at once and the store soon after;
-suspicious ones are stored and marked, and no decision reads them. The store being away loses
-nothing that memory can hold.
+in the receipt, the rest count. Good ones enter the window at once and the store soon after; the
+store being away loses nothing that memory can hold.
 """
 
 import asyncio
@@ -15,21 +14,12 @@ import structlog
 
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import ControlPlaneError, Retryable
-from controlplane.domain.suspicion.doubt import Suspicion
-from controlplane.domain.telemetry import (
-    Sample,
-    ServiceWindow,
-    check,
-    extended,
-    first_received,
-    without,
-)
+from controlplane.domain.telemetry import Sample, ServiceWindow, check, extended
 from controlplane.domain.topology import Fleet
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments, Stage
-from controlplane.engine.suspicion import SuspicionRules, Suspicions
 from controlplane.ports import SampleStore
 
 log = structlog.get_logger(__name__)
@@ -40,27 +30,22 @@ MOST_PENDING = 1_000_000
 CLOCK_AHEAD_S = 300.0
 WRITE_EVERY_S = 1.0
 # Judged before others get a turn: some 10 ms.
-AT_ONCE = 250
+AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleFinding:
-    """What is wrong with one sample of a call; `index` counts from 0.
-
-    `service` and `datacenter` are what a sample that could not be read names as its own.
-    """
+    """What is wrong with one sample of a call; `index` counts from 0."""
 
     index: int
     code: str
     message: str
     field: str = ""
-    service: str = ""
-    datacenter: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """Answer to one call; a suspicious sample is accepted, and a finding."""
+    """Answer to one call."""
 
     accepted: int
     findings: tuple[SampleFinding, ...] = ()
@@ -71,9 +56,8 @@ class Intake:
 
     Args:
         fleets: samples of services that the fleet in force does not declare are findings.
-        pokes: gets an alarm when a trusted sample is over its service's level.
-        suspicions: the judge of what is well-formed, with the length of a period and of the
-            windows.
+        pokes: gets an alarm when a sample is over its service's level.
+        cadence: length of a period and of the windows.
     """
 
     def __init__(
@@ -81,31 +65,24 @@ class Intake:
         store: SampleStore,
         fleets: Fleets,
         pokes: Pokes,
-        suspicions: Suspicions,
+        cadence: Cadence,
         instruments: Instruments,
     ) -> None:
         self._store = store
         self._fleets = fleets
         self._pokes = pokes
-        self._suspicions = suspicions
-        self._cadence = suspicions.cadence
+        self._cadence = cadence
         self._now = instruments.now
         self._stages = instruments.stages
         self._alarmed_s: dict[str, float] = {}
         self._windows: dict[str, ServiceWindow] = {}
         self._pending: deque[Sample] = deque(maxlen=MOST_PENDING)
         self.accepted = 0
-        self.suspicious = 0
         self.refused = 0
 
     def window(self, service: str) -> ServiceWindow:
         """Recent samples of a service; an empty window when there are none."""
         return self._windows.get(service, ServiceWindow(service=service))
-
-    @property
-    def suspicions(self) -> Suspicions:
-        """What is not taken for true."""
-        return self._suspicions
 
     @property
     def waiting(self) -> int:
@@ -115,28 +92,17 @@ class Intake:
     async def accept(self, samples: Sequence[Sample]) -> Receipt:
         """Judge and take samples; `received_s` is set here."""
         findings: list[SampleFinding] = []
-        refused = self.refused
         with self._stages.measure(Stage.INTAKE):
             for start in range(0, len(samples), AT_ONCE):
                 some = samples[start : start + AT_ONCE]
-                good = self._take(some, start, findings)
+                good = self._judge(some, start, findings)
+                self._extend(good)
+                self._pending.extend(good)
                 self._alarm(good)
-                self._suspicions.report({sample.service for sample in some})
+                self.accepted += len(good)
+                self.refused += len(some) - len(good)
                 await asyncio.sleep(0)
-        return Receipt(
-            accepted=len(samples) - (self.refused - refused), findings=tuple(findings)
-        )
-
-    def refuse(self, findings: Iterable[SampleFinding]) -> None:
-        """Samples that nobody could read, as far as they name what they are about."""
-        for one in findings:
-            self._refused(one)
-            self._suspicions.report([one.service])
-
-    def release(self, samples: Iterable[Sample]) -> None:
-        """Take in what was held and is true on an operator's word."""
-        self._extend(samples)
-        self._pending.extend(samples)
+        return Receipt(accepted=len(samples) - len(findings), findings=tuple(findings))
 
     async def restore(self) -> None:
         """Fill the windows from the store after a restart.
@@ -145,16 +111,7 @@ class Intake:
         """
         since_s = self._now() - self._cadence.window_s
         for service in self._fleets.current.fleet.services:
-            stored = await self._store.since(service.name, since_s)
-            self._extend(sample for sample in stored if sample.suspicion is None)
-            self._suspicions.restored(stored)
-            self._suspicions.report([service.name])
-
-    async def watch(self) -> None:
-        """Look once a period for what no sample tells, until cancelled."""
-        while True:
-            await asyncio.sleep(self._cadence.period_s)
-            await self._suspicions.look(self.window)
+            self._extend(await self._store.since(service.name, since_s))
 
     async def run(self) -> None:
         """Write what was accepted to the store, batch by batch, until cancelled."""
@@ -178,51 +135,20 @@ class Intake:
             self._pending.extendleft(reversed(batch))
             log.warning("samples.store_away", waiting=len(self._pending), reason=error.message)
 
-    def _take(
+    def _judge(
         self, samples: Sequence[Sample], start: int, findings: list[SampleFinding]
     ) -> list[Sample]:
-        """The trusted ones; a finding about each other is added, numbered from `start`."""
+        """The good ones; a bad one's finding is added, numbered from `start`."""
         now_s = self._now()
         fleet = self._fleets.current.fleet
         good: list[Sample] = []
-        for index, sent in enumerate(samples, start):
-            finding = _finding(index, sent, fleet, now_s)
-            if finding is not None:
-                self._refused(finding)
-                findings.append(finding)
-                continue
-            sample = self._received(sent, now_s)
-            suspicion = self._suspicions.judge(sample, self.window(sample.service))
-            if suspicion is None:
-                self._extend((sample,))
-                self._pending.append(sample)
-                good.append(sample)
+        for index, sample in enumerate(samples, start):
+            finding = _finding(index, sample, fleet, now_s)
+            if finding is None:
+                good.append(replace(sample, received_s=now_s))
             else:
-                self._hold(sample, suspicion)
-                findings.append(_suspected(index, sample, suspicion))
-        self.accepted += len(good)
+                findings.append(finding)
         return good
-
-    def _received(self, sample: Sample, now_s: float) -> Sample:
-        """The sample with its receipt: now, or when its time was sent first."""
-        received = replace(sample, received_s=now_s, suspicion=None)
-        newest = self._suspicions.newest(sample.service, sample.datacenter)
-        if newest is None or sample.time_s > newest.time_s:
-            return received
-        history = self.window(sample.service).samples.get(sample.datacenter, ())
-        return first_received((newest, *history), received)
-
-    def _refused(self, finding: SampleFinding) -> None:
-        self.refused += 1
-        self._suspicions.refused(finding.service, finding.datacenter, finding.message)
-
-    def _hold(self, sample: Sample, suspicion: Suspicion) -> None:
-        """Store it, marked, and keep it out of the window with those that it betrays."""
-        self.suspicious += 1
-        self._windows[sample.service] = without(self.window(sample.service), suspicion.also)
-        self._pending.extend(
-            replace(one, suspicion=suspicion.doubt.value) for one in (*suspicion.also, sample)
-        )
 
     def _extend(self, samples: Iterable[Sample]) -> None:
         by_service: dict[str, list[Sample]] = {}
@@ -252,32 +178,14 @@ def _finding(index: int, sample: Sample, fleet: Fleet, now_s: float) -> SampleFi
     try:
         check(sample, fleet)
     except ControlPlaneError as error:
-        field = str(error.details.get("field", ""))
-        code, message = error.code, error.message
-    else:
-        ahead_s = sample.time_s - now_s
-        if ahead_s <= CLOCK_AHEAD_S:
-            return None
-        code, field = "sample_from_the_future", "time"
-        message = (
-            f"time is {ahead_s:.0f} s ahead of this clock; the limit is {CLOCK_AHEAD_S:.0f} s: "
-            "check the sender's clock"
+        field = error.details.get("field", "")
+        return SampleFinding(index=index, code=error.code, message=error.message, field=str(field))
+    if sample.time_s > now_s + CLOCK_AHEAD_S:
+        return SampleFinding(
+            index=index,
+            code="sample_from_the_future",
+            message=f"time is {sample.time_s - now_s:.0f} s ahead of this clock; "
+            f"the limit is {CLOCK_AHEAD_S:.0f} s: check the sender's clock",
+            field="time",
         )
-    return SampleFinding(
-        index=index,
-        code=code,
-        message=message,
-        field=field,
-        service=sample.service,
-        datacenter=sample.datacenter,
-    )
-
-
-def _suspected(index: int, sample: Sample, suspicion: Suspicion) -> SampleFinding:
-    return SampleFinding(
-        index=index,
-        code=suspicion.doubt,
-        message=suspicion.message,
-        service=sample.service,
-        datacenter=sample.datacenter,
-    )
+    return None
