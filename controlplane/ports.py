@@ -16,6 +16,7 @@ from controlplane.domain.findings import Observation
 from controlplane.domain.jobs import Job
 from controlplane.domain.retraining import Coverage
 from controlplane.domain.snapshot import Snapshot
+from controlplane.domain.sources import Answer, DeclaredSource
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Fleet, Service
@@ -232,6 +233,20 @@ class ModelRegistry(Protocol):
 
     async def by_digest(self, digest: str) -> LearnedModel:
         """One model, ready to predict; NotFound, or Invalid when its files are damaged or gone."""
+
+
+class MetricSource(Protocol):
+    """One kind of metrics system that is asked for samples."""
+
+    @property
+    def name(self) -> str:
+        """Short name in status and logs."""
+
+    async def read(self, source: DeclaredSource, reading: str, time_s: float) -> Answer:
+        """The answer to the question for one reading, for `time_s` (UTC epoch seconds).
+
+        Raises `Retryable` when the source is away or fails, `Refused` when its credential
+        cannot be used, `Invalid` when it refuses the question or its answer cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

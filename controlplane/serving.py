@@ -80,6 +80,7 @@ async def _serve_until_stopped(built: House, listener: socket.socket) -> None:
         background = [
             tasks.create_task(keep("loop", built.services.loop.run)),
             tasks.create_task(keep("intake", built.services.intake.run)),
+            tasks.create_task(keep("pull", built.services.puller.run)),
             tasks.create_task(keep("records", built.services.records.run)),
             tasks.create_task(keep("store", built.services.store.run)),
             tasks.create_task(keep("retention", built.retention.run)),

@@ -8,10 +8,10 @@ docs/settings.md has the table.
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 from annotated_types import Ge, Gt, Le
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from controlplane.domain.errors import Invalid
@@ -29,6 +29,22 @@ def default_data_dir() -> Path:
     """The user's state folder, by the XDG rule."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "signalbox"
+
+
+class SourceCredential(BaseModel):
+    """Where the bearer token of a metric source is kept, and for which origin alone it is."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    origin: Annotated[str, Field(pattern="^https?://[^/?#@]+$")]
+    token_env: str = ""
+    token_file: Path | None = None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if bool(self.token_env) == (self.token_file is not None):
+            raise ValueError("give either token_env or token_file")
+        return self
 
 
 class Settings(BaseSettings):
@@ -64,6 +80,18 @@ class Settings(BaseSettings):
     time_scale: Annotated[float, Gt(0), Le(1)] = Field(
         default=1.0,
         description="Every time constant of cycle and envelope times this; the demo uses less.",
+    )
+    source_timeout_s: Annotated[float, Gt(0), Le(60)] = Field(
+        default=10.0, description="Deadline of one answer of a metric source, in seconds."
+    )
+    source_most_bytes: Annotated[int, Ge(1_000), Le(100_000_000)] = Field(
+        default=8_000_000, description="Longest answer of a metric source that is read, in bytes."
+    )
+    source_most_series: Annotated[int, Ge(1), Le(1_000_000)] = Field(
+        default=20_000, description="Most series in one answer of a metric source."
+    )
+    source_credentials: dict[str, SourceCredential] = Field(
+        default={}, description="Bearer tokens of metric sources by the name that the fleet gives."
     )
     sample_retention_days: Annotated[int, Ge(1), Le(3650)] = Field(
         default=60, description="Raw samples older than this are deleted daily."

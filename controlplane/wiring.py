@@ -5,6 +5,7 @@ what was last published. Only then may time pass, so a restart serves the same v
 first poll can see anything else.
 """
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from controlplane.adapters.envoy.refusal_file import RefusalFile
 from controlplane.adapters.leader import LeaderLock
 from controlplane.adapters.model_files import ModelFiles
 from controlplane.adapters.predictor import learned
+from controlplane.adapters.prometheus import Credential, Prometheus, PrometheusOptions
 from controlplane.adapters.sql.stores import SqlStores, sqlite_url
 from controlplane.api.dependencies import ApiServices
 from controlplane.domain.errors import Rejected, Retryable
@@ -34,6 +36,7 @@ from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.publication import Publication
+from controlplane.engine.pull import Puller, PullParts, PullTimes
 from controlplane.engine.records import Records
 from controlplane.engine.replay import Replays, ReplayStores
 from controlplane.engine.retention import DAY_S, Retention, RetentionStores, RetentionTimes
@@ -54,6 +57,7 @@ class House:
     access: Access
     services: ApiServices
     plane: EnvoyPlane
+    prometheus: Prometheus
     pokes: Pokes
     retention: Retention
     supervisor: Supervisor
@@ -77,6 +81,7 @@ async def house(settings: Settings, address: str) -> AsyncIterator[House]:
                 yield built
             finally:
                 await built.plane.stop()
+                await built.prometheus.close()
         finally:
             await stores.close()
     finally:
@@ -106,11 +111,17 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
     limits = scaled_limits(settings.envelope, settings.time_scale)
     access = Access(stores.tokens, instruments.now)
     plane = _envoy_plane(settings, access, instruments)
+    prometheus = _prometheus(settings)
     services = ApiServices(
         access=access,
         publication=publication,
         consumers=Consumers(),
         intake=parts.intake,
+        puller=Puller(
+            PullParts(source=prometheus, fleets=parts.fleets, intake=parts.intake),
+            PullTimes(period_s=cadence.period_s, timeout_s=settings.source_timeout_s),
+            instruments,
+        ),
         fleets=parts.fleets,
         loop=ReconcileLoop(parts, cadence, limits, instruments),
         models=parts.models,
@@ -131,6 +142,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         access=access,
         services=services,
         plane=plane,
+        prometheus=prometheus,
         pokes=parts.pokes,
         retention=_retention(settings, stores, instruments),
         supervisor=Supervisor(),
@@ -153,6 +165,25 @@ def _retention(settings: Settings, stores: SqlStores, instruments: Instruments) 
             decisions_s=settings.decision_retention_days * DAY_S,
         ),
         instruments,
+    )
+
+
+def _prometheus(settings: Settings) -> Prometheus:
+    credentials = {
+        name: Credential(
+            origin=one.origin,
+            token=os.environ.get(one.token_env, ""),
+            token_file=one.token_file,
+        )
+        for name, one in settings.source_credentials.items()
+    }
+    return Prometheus(
+        PrometheusOptions(
+            timeout_s=settings.source_timeout_s,
+            most_bytes=settings.source_most_bytes,
+            most_series=settings.source_most_series,
+            credentials=credentials,
+        )
     )
 
 

@@ -23,6 +23,7 @@ from controlplane.api.resources import (
     replays,
     samples,
     services,
+    sources,
     tokens,
     watch,
 )
@@ -36,6 +37,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     decisions.router,
     replays.router,
     services.router,
+    sources.router,
     gateways.router,
     findings.router,
     models.router,

@@ -22,6 +22,7 @@ from controlplane.engine.intake import Intake
 from controlplane.engine.loop import ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.publication import Publication
+from controlplane.engine.pull import Puller
 from controlplane.engine.records import Records
 from controlplane.engine.replay import Replays
 from controlplane.engine.stages import Instruments
@@ -42,6 +43,7 @@ class ApiServices:
     publication: Publication
     consumers: Consumers
     intake: Intake
+    puller: Puller
     fleets: Fleets
     loop: ReconcileLoop
     models: Models

@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.api.dependencies import ApiServices
+from controlplane.api.source_metrics import source_families
 from controlplane.domain.findings import Severity, Source
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.engine.delivery import DeliveryState
@@ -103,6 +104,7 @@ class _Engine(Collector):
         """Every family."""
         yield from self._snapshot()
         yield self._samples()
+        yield from source_families(self._services.puller, self._services.instruments.now())
         yield self._decisions()
         yield from self._findings()
         yield from self._gateways()

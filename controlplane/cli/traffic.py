@@ -13,6 +13,7 @@ WEIGHTS = "/v1/weights"
 ROUTES = "/v1/routes"
 SERVICES = "/v1/services"
 GATEWAYS = "/v1/gateways"
+SOURCES = "/v1/sources"
 WATCH = "/v1/watch"
 WHOLE = 10_000
 # Right after a first `apply` the snapshot is a moment away; later it is answered at once.
@@ -33,6 +34,7 @@ def status(context: typer.Context, as_json: JsonOption = False) -> None:
     client = connect(context)
     gateways = client.get(GATEWAYS)
     services = client.items(SERVICES)
+    sources = client.items(SOURCES)
     if as_json:
         output.emit({"services": services, **gateways})
         return
@@ -43,6 +45,7 @@ def status(context: typer.Context, as_json: JsonOption = False) -> None:
         )
     )
     _show_services(services)
+    _show_sources(sources)
     _show_planes(gateways["planes"])
     _show_gateways(gateways["items"])
 
@@ -125,6 +128,27 @@ def _show_services(services: Sequence[Mapping[str, Any]]) -> None:
             for c in s["datacenters"]
         ),
     )  # fmt: skip
+
+
+def _show_sources(sources: Sequence[Mapping[str, Any]]) -> None:
+    if not sources:
+        return
+    print()
+    output.table(
+        ("METRIC SOURCE", "KIND", "OUTCOME", "SAMPLES", "ASKED", "LAST SAMPLE", "URL"),
+        (
+            (
+                s["name"],
+                s["kind"],
+                s["outcome"],
+                s["samples"],
+                output.when(s["asked"]),
+                output.when(s["answered"]),
+                s["url"],
+            )
+            for s in sources
+        ),
+    )
 
 
 def _show_planes(planes: Sequence[Mapping[str, Any]]) -> None:

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from controlplane.domain.errors import NotFound
 from controlplane.domain.findings import Observation, Severity
@@ -281,7 +282,8 @@ def _sample(pair: Pair, values: Mapping[str, Point]) -> Sample:
         received_s=time_s,
         response_time_ms=values["response_time_ms"].value,
     )
-    return replace(least, **{name: point.value for name, point in values.items()})
+    readings: dict[str, Any] = {name: point.value for name, point in values.items()}
+    return replace(least, **readings)
 
 
 def _missing(words: str) -> _Fault:

@@ -39,6 +39,7 @@ from tests.fakes import (
     MemoryTokenStore,
     Outage,
 )
+from tests.metric_sources import FakeSource, puller
 
 AUTHOR = Principal(token_id="", name="test", role=AccessRole.ADMIN)
 START_S = 1_800_000_000.0
@@ -116,6 +117,8 @@ class House:
             self.instruments,
         )
         self.models = Models(self.registry, self.fleets, self.instruments)
+        self.source = FakeSource()
+        self.puller = puller(self.source, self.fleets, self.intake, self.instruments)
         self.records = Records(self.decisions, self.instruments)
         self.store = StoreWatch(MemoryStoreCare(outage=self.outage), self.instruments)
         self.loop = ReconcileLoop(
@@ -143,6 +146,7 @@ class House:
             publication=self.publication,
             consumers=self.consumers,
             intake=self.intake,
+            puller=self.puller,
             fleets=self.fleets,
             loop=self.loop,
             models=self.models,
