@@ -5,9 +5,13 @@ the whole path) and names a service; conditions, other actions and the radix tre
 values. Read by the snapshot and by each data plane's compiler.
 """
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+# Instructions of a compiled regular expression that our Envoys take; RE2's default of 100 refuses
+# ordinary ones of thirty characters.
+LARGEST_PROGRAM = 5_000
 # What stands for itself in a regular expression.
 _LITERALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/-_~%&=:,;@!'")
 _REPETITIONS = frozenset("*?{")
@@ -57,3 +61,36 @@ def literal_start(expression: str) -> str:
     if length < len(expression) and expression[length] in _REPETITIONS:
         length -= 1
     return expression[: max(length, 0)]
+
+
+# One atom: an escape, the opening of a group, a class, or another character.
+_ATOM = re.compile(
+    r"\\.|\((?:\?(?:P?<\w+>|[imsU-]*:))?|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|[^\\]", re.DOTALL
+)
+_COUNT = re.compile(r"\{(\d+)(?:,(\d*))?\}")
+
+
+def least_program_size(expression: str) -> int:
+    """Instructions that a regular expression compiles to, at least: one for each atom, times its
+    repetitions. What cannot be read counts as nothing."""
+    sizes = [0]
+    last = position = 0
+    while (atom := _ATOM.match(expression, position)) is not None:
+        position = atom.end()
+        match atom.group():
+            case opening if opening[0] == "(":
+                sizes.append(0)
+                last = 0
+                continue
+            case ")" if len(sizes) > 1:
+                last = sizes.pop()
+            case "*" | "+" | "?" | "|" | "^" | "$":
+                continue
+            case _:
+                last = 1
+        if (count := _COUNT.match(expression, position)) is not None:
+            low, high = int(count.group(1)), int(count.group(2) or 0)
+            last *= max(low, high)
+            position = count.end()
+        sizes[-1] += last
+    return sum(sizes)

@@ -9,11 +9,8 @@ from dataclasses import dataclass
 
 import yaml
 
-from controlplane.adapters.envoy.runtime import (
-    MAX_PROGRAM_SIZE,
-    MAX_PROGRAM_SIZE_VALUE,
-    RUNTIME_LAYER,
-)
+from controlplane.adapters.envoy.runtime import MAX_PROGRAM_SIZE, RUNTIME_LAYER
+from controlplane.domain.routing import LARGEST_PROGRAM
 
 XDS_CLUSTER = "xds"
 HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
@@ -63,7 +60,7 @@ def render(options: BootstrapOptions) -> str:
             "layers": [
                 {
                     "name": RUNTIME_LAYER,
-                    "static_layer": {MAX_PROGRAM_SIZE: MAX_PROGRAM_SIZE_VALUE},
+                    "static_layer": {MAX_PROGRAM_SIZE: LARGEST_PROGRAM},
                 },
                 {"name": "admin", "admin_layer": {}},
             ]

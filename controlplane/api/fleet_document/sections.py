@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection
 
 from controlplane.api.fleet_document.addresses import listen_address, path
+from controlplane.api.fleet_document.expressions import expression
 from controlplane.api.fleet_document.findings import listed
 from controlplane.api.fleet_document.nodes import Listing, Node, Scalar, Table
 from controlplane.api.fleet_document.reading import (
@@ -18,6 +19,7 @@ from controlplane.api.fleet_document.reading import (
     matching,
     name,
     reference,
+    text_of,
 )
 from controlplane.api.fleet_document.services import (
     CAPACITY_RPS,
@@ -162,7 +164,12 @@ def _route(entries: Fields, services: Collection[str]) -> Route:
 
 def _hosts(place: Place) -> tuple[str, ...]:
     rule = matching(HOST, "*, a host name in lower case, or *. and a domain")
-    hosts = tuple(rule(item) for item in place.items("a list of host names"))
+    unique = Unique()
+    hosts = []
+    for item in place.items("a list of host names"):
+        hosts.append(rule(item))
+        # Hosts are the same whatever their case.
+        unique.check((text_of(item) or "").lower(), item)
     if not hosts:
         place.report("at least one host name, or leave hosts out for every host", "an empty list")
     return tuple(sorted(set(hosts)))
@@ -171,6 +178,8 @@ def _hosts(place: Place) -> tuple[str, ...]:
 def _path(place: Place) -> PathMatch:
     entries = fields(place, ("type", "value"))
     kind = entries.optional("type", choice(PathMatchType), PathMatchType.PATH_PREFIX)
+    if kind is PathMatchType.REGULAR_EXPRESSION:
+        return PathMatch(type=kind, value=entries.required("value", expression, ""))
     value = entries.required("value", path, "")
     if value and ("?" in value or "#" in value):
         entries.places["value"].report("a path without ? and #")

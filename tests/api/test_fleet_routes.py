@@ -1,0 +1,76 @@
+"""What a fleet file may not say about routes, hosts and shares; each with its place."""
+
+import pytest
+
+from controlplane.api.fleet_document.parsing import parse
+from controlplane.domain.errors import Invalid
+from controlplane.domain.routing import PathMatch, PathMatchType
+from tests.api.test_fleet_document import CENTERS, SERVICE, errors
+
+
+def route(path: str, more: str = "") -> str:
+    text = f"{{id: r, service: s, path: {{type: RegularExpression, value: '{path}'}}{more}}}"
+    return f"{CENTERS}{SERVICE}routes:\n  - {text}\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/user/[0-9]+", "/a(?:b|c)?#", "/[[:alpha:]]+", "/a(?=b)", "/(a)\\1"],
+)
+def test_expressions_that_are_right_at_sight_are_taken(path: str) -> None:
+    (found,) = parse(route(path)).routes
+    assert found.path == PathMatch(type=PathMatchType.REGULAR_EXPRESSION, value=path)
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("/a((", "missing ), unterminated subpattern at character 4"),
+        ("/a[b", "unterminated character set at character 3"),
+        ("/*+*", "multiple repeat"),
+        ("a.*", "'a.*'"),
+        ("/" + "a" * 1024, "..."),
+        ("/[a-z]{1000}" * 6, "a program of at least 6006 instructions"),
+        ("/a{99999999999}", "with a repetition that is too large"),
+        ("/" + "(" * 500 + "a" + ")" * 500, "nested too deep"),
+    ],
+)
+def test_expressions_that_cannot_work_are_errors_with_a_place(path: str, found: str) -> None:
+    (error,) = errors(route(path))
+    assert error["path"] == "routes[0].path.value"
+    assert found in str(error["found"])
+    assert (error["line"], error["column"]) == (11, 64)
+
+
+def test_a_host_twice_is_named_whatever_its_case() -> None:
+    for hosts in ("'*', '*'", "a.example, a.example"):
+        (error,) = errors(route("/a", f", hosts: [{hosts}]"))
+        assert error["path"] == "routes[0].hosts[1]"
+        assert "which stands at routes[0].hosts[0]" in str(error["found"])
+    found = errors(route("/a", ", hosts: [a.example, A.example]"))
+    assert {error["path"] for error in found} == {"routes[0].hosts[1]"}
+    assert "lower case" in str(found[0]["allowed"])
+
+
+def test_the_same_expression_on_the_same_host_is_named() -> None:
+    text = route("/a+") + "  - {id: q, service: s, path: {type: RegularExpression, value: /a+}}\n"
+    (error,) = errors(text)
+    assert error["path"] == "routes[1]"
+
+
+@pytest.mark.parametrize("shares", ["{a: 0}", "{a: 0, b: 0}", "{a: 0, b: 1}"])
+def test_shares_without_a_positive_one_where_an_endpoint_is(shares: str) -> None:
+    text = f"""{CENTERS}services:
+  - name: s
+    strategy: static
+    clusters:
+      - {{datacenter: a, capacity_rps: 5, endpoints: [{{address: 10.0.0.1, port: 80}}]}}
+      - {{datacenter: b, capacity_rps: 5, endpoints: []}}
+    static_shares: {shares}
+"""
+    with pytest.raises(Invalid):
+        parse(text)
+    (error,) = errors(text)
+    assert error["path"] == "services[0].static_shares"
+    assert error["line"] == 11
+    assert "above 0 in a data centre where the service has endpoints" in str(error["allowed"])
