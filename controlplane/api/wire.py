@@ -143,10 +143,18 @@ class PointOut(Wire):
     response_time_ms: float | None
 
 
+class CenterCurveOut(Wire):
+    """Predicted mean response time of one data centre at 0, 1, ... 100 % of the load."""
+
+    datacenter: str
+    response_time_ms: list[float | None]
+
+
 class DecisionOut(DecisionSummary):
     """One decision with everything that explains it."""
 
     curve: list[PointOut]
+    center_curves: list[CenterCurveOut]
     samples: list[SampleOut]
 
 
@@ -175,6 +183,13 @@ def decision_of(decision: Decision) -> DecisionOut:
         curve=[
             PointOut(ratio=point.ratio, response_time_ms=finite(point.response_time_ms))
             for point in decision.curve
+        ],
+        center_curves=[
+            CenterCurveOut(
+                datacenter=curve.datacenter,
+                response_time_ms=[finite(value) for value in curve.response_time_ms],
+            )
+            for curve in decision.center_curves
         ],
         samples=[SampleOut.of(sample) for sample in decision.samples],
     )

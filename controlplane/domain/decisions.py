@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState, Outcome
-from controlplane.domain.strategies.situation import CurvePoint, Note, Shares
+from controlplane.domain.strategies.situation import CenterCurve, CurvePoint, Note, Shares
 from controlplane.domain.telemetry import Sample
 
 
@@ -46,7 +46,7 @@ class Decision:
         samples: every sample that the decision could read, by data centre, then time.
         revision: the snapshot that first carried it; 0 when nothing was published.
         inputs: None in decisions of before they were recorded.
-        learned, urgent: of the proposal, as `Proposal` has them.
+        center_curves, learned, urgent: of the proposal, as `Proposal` has them.
     """
 
     id: str
@@ -66,6 +66,7 @@ class Decision:
     model: str = ""
     revision: int = 0
     inputs: Inputs | None = None
+    center_curves: tuple[CenterCurve, ...] = ()
     learned: bool = False
     urgent: bool = False
 

@@ -81,6 +81,7 @@ def decide(facts: Facts, service: Service, trigger: Trigger) -> Decision:
             period_s=situation.period_s,
             cycle_s=situation.cycle_s,
         ),
+        center_curves=proposal.center_curves,
         learned=proposal.learned,
         urgent=proposal.urgent,
     )

@@ -90,7 +90,8 @@ def _proposed(replay: Replay) -> Step:
         says += f", where it predicts {then_ms:.1f} ms"
         if now_ms is not None:
             says += f" against {now_ms:.1f} ms with the shares in force"
-        says += f" ({len(proposal.curve)} candidates)"
+        if proposal.curve:
+            says += f" ({len(proposal.curve)} candidates)"
     elif distance(proposal.shares, decision.applied) < NEGLIGIBLE:
         says = f"proposes to stay at {_text(proposal.shares)}"
     return Step(

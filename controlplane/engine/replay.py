@@ -130,7 +130,7 @@ def situation_of(
         fleet=fleet,
         windows={service.name: ServiceWindow(service=service.name, samples=samples)},
         models={} if model is None else {service.name: model},
-        shares={},
+        shares={service.name: dict(zip(decision.centers, decision.applied, strict=True))},
         states={service.name: inputs.state},
         cadence=Cadence(period_s=inputs.period_s, cycle_s=inputs.cycle_s, day_s=inputs.day_s),
         limits=inputs.limits,
@@ -163,6 +163,7 @@ def recorded(decision: Decision) -> Proposal:
         strategy=decision.strategy,
         shares=decision.proposed,
         curve=decision.curve,
+        center_curves=decision.center_curves,
         learned=decision.learned,
         urgent=decision.urgent,
     )
@@ -173,10 +174,16 @@ def _differences(decision: Decision, proposal: Proposal, verdict: Verdict) -> It
     yield 0.0 if proposal.strategy == decision.strategy else math.inf
     yield _largest(decision.proposed, proposal.shares)
     yield _largest(decision.decided, verdict.shares)
-    before = [point.response_time_ms for point in decision.curve]
-    again = [point.response_time_ms for point in proposal.curve]
+    before, again = _predictions(decision), _predictions(proposal)
     scale = max(map(abs, before), default=1.0) or 1.0
     yield _largest([value / scale for value in before], [value / scale for value in again])
+
+
+def _predictions(said: Decision | Proposal) -> list[float]:
+    """All finite ones of a curve, or of the curves of all data centres."""
+    values = [point.response_time_ms for point in said.curve]
+    values += [value for curve in said.center_curves for value in curve.response_time_ms]
+    return [value for value in values if math.isfinite(value)]
 
 
 def _largest(one: tuple[float, ...] | list[float], other: tuple[float, ...] | list[float]) -> float:

@@ -3,12 +3,20 @@
 Made by `envelope.judge`, changed by each guard in turn, read as the verdict at the end.
 """
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
-from controlplane.domain.strategies.situation import Note, Proposal, Shares, Situation
+from controlplane.domain.strategies.situation import (
+    GRID_OF_MANY,
+    CenterCurve,
+    Note,
+    Proposal,
+    Shares,
+    Situation,
+)
 
 # Differences of a share below one basis point cannot be published: they are no move.
 NEGLIGIBLE = 1e-4
@@ -92,8 +100,20 @@ def predicted_ms(proposal: Proposal, shares: Shares) -> float | None:
 
     None too beyond the ends of the curve: what was not predicted is not known.
     """
+    if proposal.center_curves:
+        return _sum_ms(proposal.center_curves, shares)
     ratios = [point.ratio for point in proposal.curve]
     if not ratios or not ratios[0] - ROUNDING <= shares[0] <= ratios[-1] + ROUNDING:
         return None
     values = [point.response_time_ms for point in proposal.curve]
     return float(np.interp(shares[0], ratios, values))
+
+
+def _sum_ms(curves: tuple[CenterCurve, ...], shares: Shares) -> float | None:
+    parts = [
+        share * float(np.interp(share, GRID_OF_MANY, curve.response_time_ms))
+        for curve, share in zip(curves, shares, strict=True)
+        if share > 0
+    ]
+    total = math.fsum(parts)
+    return total if math.isfinite(total) else None

@@ -96,7 +96,7 @@ def worthwhile(
 
     A hot centre's relief needs none, nor does a reserve that joins or leaves.
     """
-    if draft.course is not Course.MOVE or not draft.proposal.curve or situation.muster.changing:
+    if draft.course is not Course.MOVE or not draft.proposal.predicts or situation.muster.changing:
         return draft
     use = draft.use_per_share
     if draft.hot and peak(use, draft.target) < peak(use, situation.applied):

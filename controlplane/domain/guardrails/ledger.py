@@ -169,7 +169,9 @@ def realised_ms(situation: Situation, since_s: float) -> float | None:
 
 
 def _span(proposal: Proposal) -> float:
-    values = [point.response_time_ms for point in proposal.curve]
+    values = [point.response_time_ms for point in proposal.curve] or [
+        value for curve in proposal.center_curves for value in curve.response_time_ms
+    ]
     if not values:
         return 0.0
     return (max(values) - min(values)) / max(abs(max(values)), 1e-9)

@@ -7,5 +7,7 @@
 - rules: static, capacity, cpu_equalizer, threshold, and the fallback of the learned ones
 - networks: paper_mlp, projected_mlp
 - greybox: greybox, hybrid
+- spread: greybox for more than two data centres
+- allocation: the smallest sum over all of them
 - registry: name -> strategy, and `propose`
 """

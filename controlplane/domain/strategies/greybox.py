@@ -2,12 +2,13 @@
 
 J(r) = sum_j load_j [ r f_A(k_A load_j r) + (1 - r) f_B(k_B load_j (1 - r)) ] / sum_j load_j
 over the points j of the coming cycle (LAB-learning.md section 2). hybrid multiplies it with
-exp(clip(m, +-0.05)), m the residual network. Two data centres only; otherwise they fall back.
+exp(clip(m, +-0.05)), m the residual network. More than two data centres go to `spread`.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from controlplane.domain.features import CENTERS
 from controlplane.domain.strategies.candidates import GRID, choose
 from controlplane.domain.strategies.networks import projected_rows, without_share
 from controlplane.domain.strategies.projection import (
@@ -18,6 +19,7 @@ from controlplane.domain.strategies.projection import (
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
 from controlplane.domain.strategies.rules import fall_back, hold, missing_metrics, with_notes
 from controlplane.domain.strategies.situation import LearnedModel, Note, Proposal, Situation
+from controlplane.domain.strategies.spread import spread
 from controlplane.domain.topology import StrategyName
 
 FloatArray = NDArray[np.float64]
@@ -28,6 +30,8 @@ RESIDUAL_LIMIT = 0.05
 
 def greybox(situation: Situation) -> Proposal:
     """The ratio with the smallest load-weighted response time by the fitted queue laws."""
+    if len(situation.centers) > len(CENTERS):
+        return spread(situation)
     objective_ms = _answerable(situation, StrategyName.GREYBOX)
     if isinstance(objective_ms, Proposal):
         return objective_ms
@@ -36,6 +40,8 @@ def greybox(situation: Situation) -> Proposal:
 
 def hybrid(situation: Situation) -> Proposal:
     """greybox, corrected by the residual network where its training reaches."""
+    if len(situation.centers) > len(CENTERS):
+        return spread(situation)
     objective_ms = _answerable(situation, StrategyName.HYBRID)
     if isinstance(objective_ms, Proposal):
         return objective_ms
@@ -85,8 +91,8 @@ def _answerable(situation: Situation, strategy: str) -> FloatArray | Proposal:
 
 
 def _laws(situation: Situation) -> tuple[CenterLaw, ...] | Note:
-    if len(situation.centers) != 2:
-        return Note(code="not_two_centers", message="the queue laws know two data centres only")
+    if len(situation.centers) < len(CENTERS):
+        return Note(code="not_two_centers", message="there is one data centre: nothing to choose")
     if situation.model is None:
         return Note(code="model_missing", message="the service has no model yet")
     laws = trusted_laws(situation)

@@ -21,6 +21,10 @@ Network = Callable[[FloatArray], FloatArray]
 
 Shares = tuple[float, ...]
 
+# Shares at which a `CenterCurve` says what it predicts: (101,).
+GRID_OF_MANY: FloatArray = np.arange(101) / 100.0
+GRID_OF_MANY.flags.writeable = False
+
 # Roles that bear traffic in normal times; the others join when these have no room left.
 ACTIVE_ROLES = frozenset({Role.PRIMARY, Role.SAME_CITY})
 
@@ -151,6 +155,18 @@ class CurvePoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CenterCurve:
+    """Predicted mean response time of one data centre at each share of `GRID_OF_MANY`.
+
+    The mean over all is the sum of share times response time. NaN where a centre that does not
+    bear traffic is unknown.
+    """
+
+    datacenter: str
+    response_time_ms: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
     """Why something was proposed, trimmed or refused: a stable code and a sentence."""
 
@@ -165,6 +181,7 @@ class Proposal:
     Attributes:
         shares: in the order of `Situation.centers`, sum 1.
         curve: objective over the candidates, () for a rule without one.
+        center_curves: in its place for more than two centres, one each.
         learned: whether a trained model decided (the support box applies).
         urgent: the threshold rule asks to move at once (dwell is waived).
         failed: the model was asked and had no finite answer, or raised.
@@ -175,7 +192,13 @@ class Proposal:
     strategy: str
     shares: Shares
     curve: tuple[CurvePoint, ...] = ()
+    center_curves: tuple[CenterCurve, ...] = ()
     learned: bool = False
     urgent: bool = False
     failed: bool = False
     notes: tuple[Note, ...] = ()
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it says what a split would bring."""
+        return bool(self.curve or self.center_curves)

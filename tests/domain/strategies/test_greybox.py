@@ -133,12 +133,11 @@ def test_without_traffic_every_ratio_is_judged_at_no_load() -> None:
     assert proposal.shares[0] == 0.80
 
 
-def test_three_centers_are_not_for_the_laws() -> None:
-    roles = (Role.PRIMARY, Role.SAME_CITY, Role.SAME_CITY)
+def test_a_single_center_has_no_choice() -> None:
     facts = replace(
         situation(StrategyName.HYBRID, model=law_model()),
-        centers=centers(roles, (60.0, 30.0, 10.0)),
-        applied=(0.5, 0.3, 0.2),
+        centers=centers((Role.PRIMARY,), (60.0,)),
+        applied=(1.0,),
     )
     assert "not_two_centers" in codes(propose(facts).notes)
 
