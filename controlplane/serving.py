@@ -8,7 +8,7 @@ import asyncio
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import structlog
@@ -27,7 +27,7 @@ from controlplane.wiring import House, house
 log = structlog.get_logger(__name__)
 
 RETENTION_HOUR_UTC = 3
-# Long polls and streams are cut at the end, so a stop is not held up by them.
+# What a stop waits for callers that are slow to take their answer.
 SHUTDOWN_S = 1
 SOCKET_BACKLOG = 2_048
 
@@ -45,11 +45,12 @@ def run(settings: Settings) -> None:
 
 async def serve(settings: Settings) -> None:
     """Start in order, serve, stop in reverse order."""
-    listener = _listen(settings.http_host, settings.http_port)
+    listener = _bind(settings.http_host, settings.http_port)
     address = f"http://{settings.http_host}:{listener.getsockname()[1]}"
     with listener:
         async with house(settings, address) as built:
             ads_port = await built.plane.start()
+            _listen(listener, address)
             await _tell_first_token(built.access)
             log.info("serve.ready", api=address, ads=f"{settings.ads_host}:{ads_port}")
             await _serve_until_stopped(built, listener)
@@ -76,22 +77,10 @@ async def _serve_until_stopped(built: House, listener: socket.socket) -> None:
     )
     calendar = _calendar(built)
     async with asyncio.TaskGroup() as tasks:
-        keep = built.supervisor.keep
-        background = [
-            tasks.create_task(keep("loop", built.services.loop.run)),
-            tasks.create_task(keep("intake", built.services.intake.run)),
-            tasks.create_task(keep("pull", built.services.puller.run)),
-            tasks.create_task(keep("records", built.services.records.run)),
-            tasks.create_task(keep("store", built.services.store.run)),
-            tasks.create_task(keep("retention", built.retention.run)),
-            *(
-                tasks.create_task(keep("courier", courier.run))
-                for courier in built.services.couriers
-            ),
-        ]
+        couriers = _couriers(built, tasks)
+        background = _background(built, tasks)
         calendar.start()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, server.handle_exit, number, None)
+        _stop_on_signals(built, server, couriers)
         # What was declared before this start is put in force without waiting for the timer.
         built.pokes.poke(Trigger.OPERATOR)
         # A process that never runs at that hour must forget, too.
@@ -100,8 +89,40 @@ async def _serve_until_stopped(built: House, listener: socket.socket) -> None:
             await server.serve(sockets=[listener])
         finally:
             calendar.stop()
-            for task in background:
+            for task in (*couriers, *background):
                 task.cancel()
+
+
+def _couriers(built: House, tasks: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
+    keep = built.supervisor.keep
+    couriers = built.services.couriers
+    return [tasks.create_task(keep("courier", courier.run)) for courier in couriers]
+
+
+def _background(built: House, tasks: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
+    keep = built.supervisor.keep
+    return [
+        tasks.create_task(keep("loop", built.services.loop.run)),
+        tasks.create_task(keep("intake", built.services.intake.run)),
+        tasks.create_task(keep("pull", built.services.puller.run)),
+        tasks.create_task(keep("records", built.services.records.run)),
+        tasks.create_task(keep("store", built.services.store.run)),
+        tasks.create_task(keep("retention", built.retention.run)),
+    ]
+
+
+def _stop_on_signals(
+    built: House, server: uvicorn.Server, couriers: Iterable[asyncio.Task[None]]
+) -> None:
+    def stop(number: signal.Signals) -> None:
+        # They wait for publications, which end here; long polls and streams are answered.
+        for courier in couriers:
+            courier.cancel()
+        built.services.publication.close()
+        server.handle_exit(number, None)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop, number)
 
 
 def _calendar(built: House) -> Calendar:
@@ -123,18 +144,30 @@ async def _tell_first_token(access: Access) -> None:
         sys.stdout.flush()
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int) -> socket.socket:
+    """Take the port; it refuses everyone until `_listen`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen(SOCKET_BACKLOG)
     except OSError as error:
         listener.close()
-        raise Retryable(
-            "api_port_unavailable",
-            f"cannot listen on {host}:{port}: {error}; free the port or set SIGNALBOX_HTTP_PORT",
-        ) from error
+        raise _port_unavailable(f"{host}:{port}", error) from error
     listener.setblocking(False)
     return listener
+
+
+def _listen(listener: socket.socket, address: str) -> None:
+    """Open the port, now that the snapshot is in force."""
+    try:
+        listener.listen(SOCKET_BACKLOG)
+    except OSError as error:
+        raise _port_unavailable(address, error) from error
+
+
+def _port_unavailable(where: str, error: OSError) -> Retryable:
+    return Retryable(
+        "api_port_unavailable",
+        f"cannot listen on {where}: {error}; free the port or set SIGNALBOX_HTTP_PORT",
+    )

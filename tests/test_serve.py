@@ -3,18 +3,22 @@
 import os
 import re
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
+from controlplane import serving as serving_module
 from controlplane.api.fleet_document.rendering import render
+from controlplane.domain.errors import Retryable
 from tests.builders import fleet
 
 START_S = 20.0
@@ -84,3 +88,53 @@ def test_a_data_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     assert done.returncode == 6
     assert "SIGNALBOX_DATA_DIR" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_stop_answers_who_waits(tmp_path: Path) -> None:
+    """A long poll gets 304, a stream ends in good order: nobody sees an error."""
+    with serving(tmp_path) as (process, url, token):
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=url, headers=headers, timeout=30) as http:
+            http.put("/v1/fleet", content=render(fleet())).raise_for_status()
+            etag = _published(http)
+            with ThreadPoolExecutor() as threads:
+                poll = threads.submit(
+                    http.get, "/v1/config?wait=30", headers={"If-None-Match": etag}
+                )
+                stream = threads.submit(_read_to_the_end, http)
+                time.sleep(0.5)
+                started = time.monotonic()
+                process.send_signal(signal.SIGTERM)
+                answer, events = poll.result(), stream.result()
+                assert process.wait(5) == 0
+                assert time.monotonic() - started < 2.0
+        assert (answer.status_code, answer.headers["etag"]) == (304, etag)
+        assert b"event: snapshot" in events
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def _published(http: httpx.Client) -> str:
+    deadline_s = time.monotonic() + START_S
+    while time.monotonic() < deadline_s:
+        answer = http.get("/v1/config?wait=10")
+        if answer.is_success:
+            return answer.headers["etag"]
+    raise AssertionError(answer.text)
+
+
+def _read_to_the_end(http: httpx.Client) -> bytes:
+    with http.stream("GET", "/v1/watch") as response:
+        return b"".join(response.iter_bytes())
+
+
+def test_the_port_refuses_until_the_snapshot_is_in_force() -> None:
+    """Taken at once, so that another process is told; open only when there is something to say."""
+    bound = serving_module._bind("127.0.0.1", 0)
+    with bound:
+        place = bound.getsockname()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(place, timeout=5)
+        serving_module._listen(bound, "here")
+        with pytest.raises(Retryable):
+            serving_module._bind(*place)
+        socket.create_connection(place, timeout=5).close()

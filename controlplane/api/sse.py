@@ -47,7 +47,7 @@ class Watch:
     _seen: dict[str, str] = field(default_factory=dict)
 
     async def events(self) -> AsyncIterator[bytes]:
-        """Events and heartbeats until the reader leaves or its token ends."""
+        """Events and heartbeats until the reader leaves, its token ends, or the process stops."""
         current = self.publication.current
         if current is None or self.revision > current.revision:
             # The id is from another life of the store: begin anew.
@@ -59,6 +59,8 @@ class Watch:
             new = await self._next(beat - clock())
             if new:
                 yield new
+            if self.publication.closed:
+                return
             if clock() >= beat:
                 if not await self._still_allowed():
                     return

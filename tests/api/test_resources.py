@@ -114,7 +114,13 @@ async def test_health_and_readiness(house: House) -> None:
         assert (await client.get("/healthz")).status_code == 200
         assert (await client.get("/readyz")).status_code == 503
         await house.declare()
-        assert (await client.get("/readyz")).status_code == 200
+        answer = await client.get("/readyz")
+        assert (answer.status_code, answer.text) == (200, "ready\n")
+        house.outage.away = True
+        await house.store.look()
+        answer = await client.get("/readyz")
+        assert answer.status_code == 200
+        assert "store is away" in answer.text
 
 
 async def test_the_description_is_openapi_3_1(admin: httpx.AsyncClient) -> None:

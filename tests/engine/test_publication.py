@@ -29,3 +29,15 @@ async def test_a_wait_ends_with_none_when_nothing_comes() -> None:
     publication.publish(_snapshot(1))
     assert await publication.changed_since(1, 0.01) is None
     assert await publication.changed_since(0, 0.01) is publication.current
+
+
+async def test_who_waits_goes_when_the_process_stops_and_nobody_waits_after() -> None:
+    publication = Publication()
+    publication.publish(_snapshot(1))
+    waiters = [asyncio.create_task(publication.changed_since(1, 5.0)) for _ in range(10)]
+    await asyncio.sleep(0)
+    publication.close()
+    async with asyncio.timeout(1):
+        assert set(await asyncio.gather(*waiters)) == {None}
+        assert await publication.changed_since(1, 5.0) is None
+    assert await publication.changed_since(0, 5.0) is publication.current

@@ -20,11 +20,16 @@ async def healthz() -> str:
 
 @router.get("/readyz", response_class=PlainTextResponse)
 async def readyz(response: Response, services: Services) -> str:
-    """200 once the first full snapshot is served, 503 before."""
-    if services.ready():
-        return "ready\n"
-    response.status_code = status.HTTP_503_SERVICE_UNAVAILABLE
-    return "no snapshot is served yet\n"
+    """200 once the first full snapshot is served, 503 before.
+
+    A store that is away takes nothing from readers, so it is told and stays 200.
+    """
+    if not services.ready():
+        response.status_code = status.HTTP_503_SERVICE_UNAVAILABLE
+        return "no snapshot is served yet\n"
+    if services.store.away:
+        return "ready\nwrites answer 503: the store is away, see the finding store_unavailable\n"
+    return "ready\n"
 
 
 @router.get("/metrics", response_class=Response)
