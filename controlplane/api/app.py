@@ -1,5 +1,6 @@
 """Makes the HTTP application from the engine's parts. Called by `serving` and by tests."""
 
+import asyncio
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
@@ -66,6 +67,7 @@ def create_app(parts: ApiServices, pages: Sequence[BaseRoute] = ()) -> FastAPI:
     app.state.throttle = Throttle()
     app.state.config_bytes = ConfigBytes()
     app.state.metrics = HttpMetrics()
+    app.state.fleet_reading = asyncio.Semaphore(1)
     problems.install(app)
     for router in ROUTERS:
         app.include_router(router)

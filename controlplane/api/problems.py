@@ -16,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from controlplane.api.wire import sendable
 from controlplane.domain.errors import (
     Conflict,
     ControlPlaneError,
@@ -118,10 +119,19 @@ def _fault(fault: Mapping[str, object]) -> dict[str, object]:
     location = fault.get("loc", ())
     path = ""
     for part in location if isinstance(location, tuple) else ():
-        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
+        word = sendable(str(part))
+        path += f"[{part}]" if isinstance(part, int) else f".{word}" if path else word
     found = repr(fault.get("input"))
     shown = found if len(found) <= 80 else found[:80] + "..."
-    return {"path": path, "found": shown, "message": f"{path}: {fault.get('msg', 'invalid')}"}
+    message = f"{path}: {fault.get('msg', 'invalid')}"
+    return {"path": path, "pointer": _pointer(location), "found": shown, "message": message}
+
+
+def _pointer(location: object) -> str:
+    """The place in the body as a JSON pointer; "" for the whole body, a query or a header."""
+    parts = location if isinstance(location, tuple) and location[:1] == ("body",) else ()
+    words = (sendable(str(part)).replace("~", "~0").replace("/", "~1") for part in parts[1:])
+    return "".join(f"/{word}" for word in words)
 
 
 async def _on_http(request: Request, error: Exception) -> Response:

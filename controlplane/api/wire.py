@@ -9,7 +9,16 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StrictFloat, StrictStr
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictStr,
+)
 
 from controlplane.domain.decisions import Decision
 from controlplane.domain.telemetry import Sample
@@ -22,8 +31,36 @@ Answers = dict[int | str, dict[str, Any]]
 # Years 0001 to 9999 are what RFC 3339 can say.
 FIRST_S, LAST_S = -62_135_596_800.0, 253_402_300_799.0
 
-Reason = Annotated[str, Field(max_length=500, description="Why, for the audit log.")]
-Time = AwareDatetime | Annotated[StrictFloat, Field(ge=FIRST_S, le=LAST_S)]
+
+def _whole(text: str) -> str:
+    """JSON can say half of a surrogate pair; no store and no answer can."""
+    if text != sendable(text):
+        raise ValueError("half of a surrogate pair is no character")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_whole)]
+Reason = Annotated[Text, Field(max_length=500, description="Why, for the audit log.")]
+
+
+def _as_seconds(value: object) -> object:
+    """A number as a float of seconds; pydantic would take a large one for milliseconds."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    if not FIRST_S <= value <= LAST_S:
+        raise ValueError("a number is UTC epoch seconds, within the years 0001 to 9999")
+    return float(value)
+
+
+Time = Annotated[
+    AwareDatetime | Annotated[StrictFloat, Field(ge=FIRST_S, le=LAST_S)],
+    BeforeValidator(_as_seconds),
+]
 
 
 class Wire(BaseModel):
@@ -52,6 +89,11 @@ def stamp_or_none(time_s: float | None) -> datetime | None:
 def seconds(time: datetime | float) -> float:
     """A wire time as UTC epoch seconds."""
     return time.timestamp() if isinstance(time, datetime) else time
+
+
+def sendable(text: str) -> str:
+    """The text with halves of surrogate pairs escaped: JSON can say them, UTF-8 cannot."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def finite(value: float) -> float | None:

@@ -4,6 +4,7 @@ One place for REST and CLI. A change that removes a large share is refused unles
 every change is audited in the transaction that stores it.
 """
 
+import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -64,13 +65,10 @@ class Fleets:
         """Read the newest fleet from the store."""
         self._current = await self._store.load()
 
-    def plan(self, fleet: Fleet) -> FleetChange:
-        """What `apply` would change."""
-        before, after = _items(self._current.fleet), _items(normalized(fleet))
-        lines = [_line(s, before.get(s, ""), after.get(s, "")) for s in sorted({*before, *after})]
-        changed = tuple(line for line in lines if line is not None)
-        step = 1 if changed else 0
-        return FleetChange(generation=self._current.generation + step, lines=changed)
+    async def plan(self, fleet: Fleet, expected_generation: int | None = None) -> FleetChange:
+        """What `apply` would change; Conflict as there."""
+        current = self._expected(expected_generation)
+        return await asyncio.to_thread(_difference, current, fleet)
 
     async def apply(
         self,
@@ -91,15 +89,10 @@ class Fleets:
             Conflict: the fleet is no longer at `expected_generation`.
             Refused: too much would be removed and it is not forced.
         """
-        current = self._current
-        if expected_generation is not None and expected_generation != current.generation:
-            raise Conflict(
-                "fleet_changed",
-                f"the fleet is at generation {current.generation}, not {expected_generation}: "
-                "export it, merge, and apply again",
-                {"generation": current.generation},
-            )
-        change = self.plan(fleet)
+        current = self._expected(expected_generation)
+        # Thousands of items take longer than the loop may be held up; should the fleet change
+        # meanwhile, the store refuses this one.
+        change = await asyncio.to_thread(_difference, current, fleet)
         if not change.lines:
             return change
         if not force:
@@ -116,6 +109,26 @@ class Fleets:
         self._current = await self._store.replace(normalized(fleet), current.generation, audit)
         self._pokes.poke(Trigger.OPERATOR)
         return change
+
+    def _expected(self, generation: int | None) -> StoredFleet:
+        """The fleet in force; Conflict when the caller has seen another one."""
+        current = self._current
+        if generation is not None and generation != current.generation:
+            raise Conflict(
+                "fleet_changed",
+                f"the fleet is at generation {current.generation}, not {generation}: "
+                "export it, merge, and apply again",
+                {"generation": current.generation},
+            )
+        return current
+
+
+def _difference(current: StoredFleet, wanted: Fleet) -> FleetChange:
+    before, after = _items(current.fleet), _items(normalized(wanted))
+    lines = [_line(s, before.get(s, ""), after.get(s, "")) for s in sorted({*before, *after})]
+    changed = tuple(line for line in lines if line is not None)
+    step = 1 if changed else 0
+    return FleetChange(generation=current.generation + step, lines=changed)
 
 
 def _items(fleet: Fleet) -> dict[str, str]:

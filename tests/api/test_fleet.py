@@ -47,6 +47,8 @@ async def test_a_lost_update_is_a_failed_precondition(admin: httpx.AsyncClient) 
     changed = EXAMPLE.replace("alarm_cpu: 0.80", "alarm_cpu: 0.70")
     response = await admin.put("/v1/fleet", content=changed, headers={"If-Match": '"0"'})
     assert (response.status_code, response.json()["code"]) == (412, "fleet_changed")
+    dry = await admin.put("/v1/fleet?dry_run=true", content=changed, headers={"If-Match": '"0"'})
+    assert (dry.status_code, dry.json()["code"]) == (412, "fleet_changed")
     response = await admin.put("/v1/fleet", content=changed, headers={"If-Match": "abc"})
     assert (response.status_code, response.json()["code"]) == (422, "if_match_invalid")
     response = await admin.put("/v1/fleet", content=changed, headers={"If-Match": "*"})
@@ -74,6 +76,7 @@ async def test_every_error_of_a_document_is_in_the_problem(admin: httpx.AsyncCli
         "datacenters[0].role",
         "services[0].clusters[0].endpoints[0].port",
     ]
+    assert content["errors"][0]["pointer"] == "/datacenters/0/role"
     assert all(error["line"] > 1 and error["column"] > 1 for error in content["errors"])
     assert content["details"]["count"] == 2
 

@@ -297,8 +297,9 @@ def fleets(draw: st.DrawFn) -> Fleet:
 
 
 def is_host(address: IPv4Address | IPv6Address) -> bool:
-    nobody = address.is_unspecified or address.is_multicast or address.is_reserved
-    return not nobody and getattr(address, "ipv4_mapped", None) is None
+    group = address.is_multicast or (address.version == 4 and address.is_reserved)
+    mapped = getattr(address, "ipv4_mapped", None) is not None
+    return not (address.is_unspecified or group or mapped)
 
 
 @st.composite

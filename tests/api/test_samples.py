@@ -64,7 +64,56 @@ async def test_time_is_rfc_3339_or_epoch_seconds(open_house: House, time: object
     assert newest.time_s == START_S
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"7", b'{"sample": []}', b'[{"cpu_avg": NaN}]'])
+async def test_a_name_that_is_not_declared_names_its_field(open_house: House) -> None:
+    bad = [{**GOOD, "service": "nothing"}, {**GOOD, "datacenter": "nowhere"}]
+    findings = (await send(open_house, bad)).json()["findings"]
+    assert [finding["field"] for finding in findings] == ["service", "datacenter"]
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "9" * 5_000, "-" + "9" * 400])
+async def test_a_number_beyond_every_float_is_a_finding_on_its_sample(
+    open_house: House, number: str
+) -> None:
+    good = orjson.dumps(GOOD).decode()
+    body = f"[{good}, {good.replace('0.5', number)}, {good.replace('beijing-1', 'beijing-2')}]"
+    async with open_house.client() as client:
+        response = await client.post("/v1/samples", content=body)
+    content = response.json()
+    assert (response.status_code, content["accepted"]) == (200, 2)
+    (finding,) = content["findings"]
+    assert (finding["index"], finding["field"]) == (1, "cpu_avg")
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00Z", "1999-12-31T23:59:59Z", -6e10, 0.0, 1e12])
+@pytest.mark.parametrize("number", ["", "1e400"])
+async def test_a_time_far_away_is_a_finding(open_house: House, time: object, number: str) -> None:
+    text = orjson.dumps([GOOD | {"time": time}]).decode()
+    if number:
+        text = orjson.dumps([GOOD | {"time": 12345}]).decode().replace("12345", number)
+    async with open_house.client() as client:
+        response = await client.post("/v1/samples", content=text)
+    (finding,) = response.json()["findings"]
+    assert (finding["field"], finding["code"]) == ("time", "sample_malformed")
+
+
+async def test_half_a_surrogate_pair_is_a_finding(open_house: House) -> None:
+    good = orjson.dumps(GOOD).decode()
+    bad = [good.replace("tickets", "\\ud800"), good.replace("cpu_avg", "\\ud800"), good]
+    async with open_house.client() as client:
+        response = await client.post("/v1/samples", content=f"[{', '.join(bad)}]")
+    content = response.json()
+    assert (response.status_code, content["accepted"]) == (200, 1)
+    codes = [finding["code"] for finding in content["findings"]]
+    assert codes == ["service_not_found", "sample_malformed"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"{", b"7", b'{"sample": []}', b'[{"cpu_avg": NaN}]', b"[1e400, Infinity]"),
+        *(b"[" * 100_000, b"\xff", b'["' + b"\xff" + b'"]', '["a"]'.encode("utf-16")),
+    ],
+)
 async def test_a_body_that_is_no_list_is_refused_whole(house: House, body: bytes) -> None:
     async with house.client() as client:
         response = await client.post("/v1/samples", content=body)

@@ -1,3 +1,4 @@
+import json
 import re
 
 import httpx
@@ -24,6 +25,7 @@ NEEDS = {
     ("DELETE", "/v1/tokens/x"): {"admin"},
     ("GET", "/v1/audit"): {"admin"},
 }
+JSON = {"Content-Type": "application/json"}
 OPEN = {"/healthz", "/readyz", "/metrics"}
 
 
@@ -108,3 +110,38 @@ async def test_an_outage_of_the_store_stops_writes_not_reads(
     response = await admin.post("/v1/tokens", json={"name": "x", "role": "viewer"})
     assert response.status_code == 503
     assert int(response.headers["retry-after"]) >= 1
+
+
+@pytest.mark.parametrize("field", ["name", "reason", "node", "group", "\\ud800"])
+async def test_half_a_surrogate_pair_is_named_in_the_answer(
+    admin: httpx.AsyncClient, field: str
+) -> None:
+    sound = {"name": "a", "role": "viewer"}
+    others = {key: value for key, value in sound.items() if key != field}
+    body = f'{json.dumps(others)[:-1]}, "{field}": "\\ud800"}}'
+    response = await admin.post("/v1/tokens", content=body, headers=JSON)
+    content = response.json()
+    assert (response.status_code, content["code"]) == (422, "request_invalid")
+    # A key of that kind spoils the whole body.
+    place = f"/{field}" if field.isalpha() else ""
+    assert [error["pointer"] for error in content["errors"]] == [place]
+
+
+@pytest.mark.parametrize(
+    "expires",
+    [
+        *("9999-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00", "1969-07-20T20:17:40Z"),
+        *("2026-02-30T00:00:00Z", "2027-01-01T00:00:00", 1e400, -1e400, 1e300, 10**400, -1),
+        *(2_000_000_000_000, "soon", True, [], "\u0662\u0660\u0662\u0667-01-01T00:00:00Z"),
+    ],
+)
+async def test_an_expiry_far_away_is_refused_in_words(
+    admin: httpx.AsyncClient, expires: object
+) -> None:
+    body = json.dumps({"name": "a", "role": "viewer", "expires": expires})
+    response = await admin.post(
+        "/v1/tokens", content=body.replace("Infinity", "1e400"), headers=JSON
+    )
+    content = response.json()
+    assert response.status_code == 422
+    assert "expir" in content["detail"]

@@ -18,7 +18,7 @@ def _fleets() -> tuple[Fleets, MemoryFleetStore]:
 async def test_a_change_is_planned_stored_and_audited() -> None:
     fleets, store = _fleets()
     wanted = fleet(service("tickets"), service("orders"))
-    assert {line.kind for line in fleets.plan(wanted).lines} == {ChangeKind.ADD}
+    assert {line.kind for line in (await fleets.plan(wanted)).lines} == {ChangeKind.ADD}
     assert fleets.current.generation == 0
     change = await fleets.apply(wanted, OPERATOR, "first")
     assert change.generation == fleets.current.generation == 1

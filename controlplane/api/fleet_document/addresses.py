@@ -9,6 +9,8 @@ import re
 
 from controlplane.api.fleet_document.reading import Place, matching, text_of
 
+Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
+
 PATH = re.compile(r"/[!-~]{0,1023}", re.ASCII)
 BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})", re.ASCII)
 # What proxies fold before they match, each in its own way.
@@ -23,7 +25,7 @@ def address(place: Place) -> str:
         return ""
     if value.is_unspecified:
         place.report("the address of one host; this one means every address of a machine")
-    elif value.is_multicast or value.is_reserved:
+    elif _of_many(value):
         place.report("the address of one host, not of a group, a broadcast or a reserved range")
     return str(value)
 
@@ -31,12 +33,18 @@ def address(place: Place) -> str:
 def listen_address(place: Place) -> str:
     """An IP address of the machine itself; 0.0.0.0 and :: are all of them."""
     value = _ip(place)
-    if value is not None and (value.is_multicast or value.is_reserved):
+    if value is not None and _of_many(value):
         place.report("an address of the machine, or 0.0.0.0 or :: for all of them")
     return "" if value is None else str(value)
 
 
-def _ip(place: Place) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _of_many(value: Ip) -> bool:
+    """Whether it is no host's: a group, a broadcast, or 240.0.0.0/4."""
+    # What IPv6 calls reserved has hosts in it, those behind NAT64 for one.
+    return value.is_multicast or (value.version == 4 and value.is_reserved)
+
+
+def _ip(place: Place) -> Ip | None:
     text = text_of(place) or ""
     try:
         value = ipaddress.ip_address(text)

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import islice
 
-from controlplane.api.fleet_document.lookalikes import odd_characters
+from controlplane.api.fleet_document.lookalikes import odd_characters, printable
 from controlplane.domain.errors import Invalid
 
 MOST_FINDINGS = 100
@@ -65,7 +65,7 @@ class Findings:
         self.suggestions += 1
         candidates = [name for name in islice(names, MOST_COMPARED) if len(name) <= LONGEST_QUOTE]
         near = difflib.get_close_matches(word[:LONGEST_QUOTE], candidates, n=1, cutoff=0.6)
-        return f"; did you mean {near[0]}?" if near else ""
+        return f"; did you mean {printable(near[0])}?" if near else ""
 
     def raise_if_any(self) -> None:
         """Raise Invalid `fleet_invalid` with the findings by place, if there is one."""
@@ -105,7 +105,8 @@ def quoted(text: str) -> str:
 
 def listed(names: Collection[str]) -> str:
     """Allowed names, each once, shortened."""
-    shown = ", ".join(name[:LONGEST_QUOTE] for name in islice(dict.fromkeys(names), MOST_LISTED))
+    some = islice(dict.fromkeys(names), MOST_LISTED)
+    shown = ", ".join(printable(name[:LONGEST_QUOTE]) for name in some)
     if len(names) <= MOST_LISTED:
         return shown or "none are declared"
     return f"{shown}, ... ({len(names)} in all)"

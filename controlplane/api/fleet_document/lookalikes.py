@@ -26,6 +26,11 @@ def forms(name: str) -> tuple[str, str]:
     return folded.lower(), folded.translate(_SAME_STROKE).lower()
 
 
+def printable(text: str) -> str:
+    """The text in printable ASCII, so that nothing in it can act on a terminal or reorder it."""
+    return text if text.isascii() and text.isprintable() else ascii(text)[1:-1]
+
+
 def odd_characters(text: str) -> str:
     """The first characters outside printable ASCII by code point, name and place; "" if none."""
     if text.isascii() and text.isprintable():

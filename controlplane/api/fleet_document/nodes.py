@@ -5,7 +5,7 @@ depth, anchors, aliases, and the number of nodes that aliases stand for. Scalars
 type a text must have is the reader's question, so `no` is never a truth value by accident.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,8 +17,8 @@ from controlplane.domain.errors import Invalid
 MOST_BYTES = 5_000_000
 MOST_DEPTH = 32
 MOST_ALIASES = 100
-# A thousand services in four data centres with ten thousand routes are some 250,000.
-MOST_NODES = 300_000
+# A thousand services in four data centres and ten thousand routes have some 200,000.
+MOST_NODES = 250_000
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Fresh = yaml.ScalarEvent | yaml.CollectionStartEvent
@@ -69,15 +69,12 @@ def compose(text: str, findings: Findings) -> Node | None:
             "fleet_too_large", f"the fleet document has {size} bytes; the limit is {MOST_BYTES}"
         )
     try:
-        plain = _without_tabs(text)
-        # No value is shorter than two characters, its separator included.
-        if size > 2 * MOST_NODES:
-            _count(yaml.parse(plain, Loader=_LOADER))
-        return _Composer(findings).document(yaml.parse(plain, Loader=_LOADER))
+        return _Composer(findings).document(_events(_without_tabs(text)))
     except yaml.MarkedYAMLError as error:
         raise _unreadable(error) from error
     except yaml.YAMLError as error:
-        raise _failure("fleet_unreadable", f"the text is not YAML: {error}", 1, 1) from error
+        problem = f"the text is not YAML: {str(error).splitlines()[0]}"
+        raise _failure("fleet_unreadable", problem, 1, 1) from error
     except UnicodeEncodeError as error:
         problem = f"character {error.start} is half of a surrogate pair, which is no character"
         raise _failure("fleet_unreadable", problem, 1, 1) from error
@@ -91,20 +88,14 @@ def _without_tabs(text: str) -> str:
     return text[: len(text) - len(content)].replace("\t", " ") + content
 
 
-def _count(events: Iterable[yaml.Event]) -> None:
-    """Refuse too many nodes before any is made, which takes five times as long."""
-    nodes = depth = 0
-    for event in events:
-        if isinstance(event, yaml.NodeEvent):
-            nodes += 1
-            depth += isinstance(event, yaml.CollectionStartEvent)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        # The composer has its own words about aliases, depth and a second document.
-        if isinstance(event, yaml.AliasEvent | yaml.DocumentEndEvent) or depth > MOST_DEPTH:
-            return
-        if nodes > MOST_NODES:
-            raise _too_many(event)
+def _events(text: str) -> Iterator[yaml.Event]:
+    """Up to the end of the stream; `yaml.parse` asks twice for each."""
+    loader = _LOADER(text)
+    try:
+        while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
+            yield event
+    finally:
+        loader.dispose()
 
 
 @dataclass(slots=True)
@@ -165,11 +156,11 @@ class _Composer:
             self._findings.add(_tagged(event))
         if event.anchor is not None:
             self._keep(event.anchor, node, event)
+        # What is in a list or mapping was counted when it came.
+        self._nodes += 1
         self._add(node, event)
 
     def _add(self, node: Node, event: yaml.Event) -> None:
-        # What is in a list or mapping was counted when it came.
-        self._nodes += node.size if type(event) is yaml.AliasEvent else 1
         if self._nodes > MOST_NODES:
             raise _too_many(event)
         if self._open:
@@ -187,7 +178,9 @@ class _Composer:
         if anchor not in self._anchors:
             problem = f"alias *{quoted(anchor)} has no anchor before it"
             raise _at(event, "fleet_unreadable", problem)
-        return self._anchors[anchor]
+        node = self._anchors[anchor]
+        self._nodes += node.size
+        return node
 
     def _keep(self, anchor: str, node: Node, event: yaml.Event) -> None:
         if len(self._anchors) >= MOST_ALIASES:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from controlplane.api.fleet_document.findings import Finding, Findings, listed, quoted
-from controlplane.api.fleet_document.lookalikes import forms
+from controlplane.api.fleet_document.lookalikes import forms, printable
 from controlplane.api.fleet_document.nodes import Listing, Node, Scalar, Table
 
 T = TypeVar("T")
@@ -57,8 +57,7 @@ class Place:
 
     def child(self, name: str, node: Node) -> "Place":
         """The place of an entry of this table."""
-        # A key may hold anything: controls and direction marks must not reach a terminal.
-        shown = name if name.isascii() and name.isprintable() else ascii(name)[1:-1]
+        shown = printable(name)
         return Place(
             node=node,
             path=f"{self.path}.{shown}" if self.path else shown,

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from controlplane.api.conditional import matches, tag
 from controlplane.api.dependencies import Operator, Services, Viewer
-from controlplane.api.fleet_document.nodes import MOST_BYTES
 from controlplane.api.fleet_document.parsing import parse
 from controlplane.api.fleet_document.rendering import document, render
 from controlplane.api.wire import Answers, Reason, Wire
@@ -18,6 +17,8 @@ from controlplane.domain.topology import Fleet
 YAML = "application/yaml"
 JSON = "application/json"
 ANSWER: Answers = {200: {"content": {YAML: {}, JSON: {}}, "description": "The fleet document"}}
+# Read in some 10 ms; what is larger leaves the event loop.
+SMALL_BYTES = 5_000
 BODY = {"requestBody": {"required": True, "content": {YAML: {}, JSON: {}}}}
 
 router = APIRouter(prefix="/v1", tags=["fleet"])
@@ -75,7 +76,7 @@ async def replace_fleet(
     fleet = await _fleet(request)
     expected = _generation(if_match)
     if dry_run:
-        change = services.fleets.plan(fleet)
+        change = await services.fleets.plan(fleet, expected)
     else:
         change = await services.fleets.apply(
             fleet, caller, reason, expected_generation=expected, force=force
@@ -99,9 +100,12 @@ async def _fleet(request: Request) -> Fleet:
         raise Invalid(
             "fleet_unreadable", f"byte {error.start} of the document is not UTF-8; save it as UTF-8"
         ) from error
-    if len(body) > MOST_BYTES // 1000:
+    if len(body) <= SMALL_BYTES:
+        return parse(text)
+    # One large document at a time, so that memory stays bounded whoever sends them.
+    reading: asyncio.Semaphore = request.app.state.fleet_reading
+    async with reading:
         return await asyncio.to_thread(parse, text)
-    return parse(text)
 
 
 def _generation(if_match: str | None) -> int | None:

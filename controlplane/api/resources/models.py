@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request, status
 from pydantic import Field
 
 from controlplane.api.dependencies import ModelKeeper, Services, Viewer
-from controlplane.api.wire import Items, Reason, Wire, stamp
+from controlplane.api.wire import Items, Reason, Text, Wire, stamp
 from controlplane.domain.errors import NotFound
 from controlplane.ports import StoredModel
 
@@ -35,7 +35,7 @@ class ModelOut(Wire):
 class PromotionIn(Wire):
     """Which service the model shall decide for."""
 
-    service: Annotated[str, Field(max_length=64)]
+    service: Annotated[Text, Field(max_length=64)]
     reason: Reason = ""
 
 

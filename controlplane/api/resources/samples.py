@@ -1,6 +1,7 @@
 """POST /v1/samples: metrics come in; a bad sample is a finding in the answer, the rest count."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 
 import orjson
@@ -8,12 +9,18 @@ from fastapi import APIRouter, Request, Response, status
 from pydantic import ValidationError
 
 from controlplane.api.dependencies import SampleSender, Services
-from controlplane.api.wire import SampleIn, Wire
+from controlplane.api.wire import SampleIn, Wire, sendable
 from controlplane.domain.errors import Invalid
 from controlplane.domain.telemetry import Sample
 from controlplane.engine.intake import SampleFinding
 
 MOST_SAMPLES = 10_000
+# Nobody sends measurements of an earlier time: such a clock was never set.
+FIRST_SAMPLE_S = 946_684_800.0
+# What the engine says about names stands in these fields.
+FIELDS = {"service_not_found": "service", "cluster_not_found": "datacenter"}
+# Digits of an integer that is certainly exact; longer ones are read as floats.
+EXACT_DIGITS = 18
 # A body above this takes more than 10 ms to check, so it leaves the event loop.
 LARGE_BYTES = 64_000
 BODY = {
@@ -80,7 +87,12 @@ async def send_samples(
 
 def _findings(found: Sequence[tuple[int, SampleFinding]]) -> list[FindingOut]:
     return [
-        FindingOut(index=index, code=one.code, field=one.field, message=one.message)
+        FindingOut(
+            index=index,
+            code=one.code,
+            field=sendable(one.field or FIELDS.get(one.code, "")),
+            message=sendable(one.message),
+        )
         for index, one in sorted(found, key=lambda pair: pair[0])
     ]
 
@@ -90,16 +102,21 @@ def _read(body: bytes, now_s: float) -> Read:
     findings: list[SampleFinding] = []
     for index, item in enumerate(_items(body)):
         try:
-            indexed.append((index, SampleIn.model_validate(item).sample(now_s)))
+            sample = SampleIn.model_validate(item).sample(now_s)
         except ValidationError as error:
             findings.append(_malformed(index, error))
+            continue
+        if sample.time_s < FIRST_SAMPLE_S:
+            findings.append(_unset_clock(index))
+        else:
+            indexed.append((index, sample))
     return indexed, findings
 
 
 def _items(body: bytes) -> list[object]:
     try:
-        content = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
+        content = _content(body)
+    except (ValueError, RecursionError) as error:
         raise Invalid(
             "samples_unreadable", f"the body is not JSON: {error}; send a list of samples"
         ) from error
@@ -114,6 +131,31 @@ def _items(body: bytes) -> list[object]:
             f"the call has {len(items)} samples; the limit is {MOST_SAMPLES}: send several calls",
         )
     return items
+
+
+def _content(body: bytes) -> object:
+    """The JSON of a body; a number beyond every float is infinite, so that its sample is judged."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return json.loads(body.decode(), parse_constant=_no_number, parse_int=_integer)
+
+
+def _no_number(word: str) -> object:
+    raise ValueError(f"{word} is no number in JSON")
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= EXACT_DIGITS else float(digits)
+
+
+def _unset_clock(index: int) -> SampleFinding:
+    return SampleFinding(
+        index=index,
+        code="sample_malformed",
+        field="time",
+        message="time: it is before the year 2000; check the sender's clock and unit (seconds)",
+    )
 
 
 def _malformed(index: int, error: ValidationError) -> SampleFinding:

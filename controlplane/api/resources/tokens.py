@@ -4,10 +4,10 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path, status
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from controlplane.api.dependencies import Admin, Services
-from controlplane.api.wire import Items, Reason, Wire, stamp, stamp_or_none
+from controlplane.api.wire import Items, Reason, Text, Time, Wire, seconds, stamp, stamp_or_none
 from controlplane.domain.access import AccessRole, Token
 from controlplane.engine.access import TokenRequest
 
@@ -17,11 +17,11 @@ router = APIRouter(prefix="/v1", tags=["tokens"])
 class TokenIn(Wire):
     """A token to be made; `node` and `group` bind it to one ADS node id and gateway group."""
 
-    name: Annotated[str, Field(max_length=64)]
+    name: Annotated[Text, Field(max_length=64)]
     role: AccessRole
-    expires: AwareDatetime | None = None
-    node: Annotated[str, Field(max_length=64)] | None = None
-    group: Annotated[str, Field(max_length=64)] | None = None
+    expires: Time | None = None
+    node: Annotated[Text, Field(max_length=64)] | None = None
+    group: Annotated[Text, Field(max_length=64)] | None = None
     reason: Reason = ""
 
 
@@ -57,7 +57,7 @@ async def issue_token(services: Services, caller: Admin, wanted: TokenIn) -> Iss
     request = TokenRequest(
         name=wanted.name,
         role=wanted.role,
-        expires_s=None if wanted.expires is None else wanted.expires.timestamp(),
+        expires_s=None if wanted.expires is None else seconds(wanted.expires),
         node=wanted.node,
         group=wanted.group,
     )
