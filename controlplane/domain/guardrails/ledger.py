@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from controlplane.domain.guardrails.draft import NEGLIGIBLE, distance, predicted_ms
+from controlplane.domain.strategies.projection import SATURATED, center_uses
+from controlplane.domain.strategies.rules import max_known
 from controlplane.domain.strategies.situation import Proposal, Shares, Situation
 from controlplane.domain.telemetry import load_measure, reading
 
@@ -41,13 +43,20 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A forecast and what came; `time_s` is when the cycle was over."""
+    """A forecast and what came.
+
+    Attributes:
+        time_s: when the cycle was over.
+        predicted_ms, persisted_ms, span: of the forecast.
+        use: utilisation of the busiest centre during the cycle, by what is declared.
+    """
 
     time_s: float
     predicted_ms: float | None
     realised_ms: float
     persisted_ms: float
     span: float
+    use: float
 
     @property
     def error(self) -> float | None:
@@ -91,7 +100,10 @@ def settled(ledger: Ledger, situation: Situation, length: int) -> Ledger:
     if age < EARLIEST:
         return ledger
     realised = cycle_ms(situation)
-    if realised is None:
+    use = max_known([use.use for use in center_uses(situation)])
+    # A full centre's CPU has no room to show how full it is: no forecast can be good then.
+    full = use >= SATURATED and forecast.predicted_ms is not None
+    if realised is None or full:
         return replace(ledger, pending=None)
     pair = Pair(
         time_s=situation.now_s,
@@ -99,6 +111,7 @@ def settled(ledger: Ledger, situation: Situation, length: int) -> Ledger:
         realised_ms=realised,
         persisted_ms=forecast.persisted_ms,
         span=forecast.span,
+        use=max(use, 0.0),
     )
     return replace(ledger, pending=None, pairs=(*ledger.pairs, pair)[-length:])
 

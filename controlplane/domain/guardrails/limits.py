@@ -28,8 +28,8 @@ class EnvelopeLimits:
         changes, changes_window_s: most moves in that time, unless hot.
         evacuations: most centres that automation may leave without traffic.
         skill_cycles: forecasts by which a model is judged.
-        skill_margin, skill_spreads: mean relative error that is never too much: the larger of the
-            margin and so many spreads of the model's error on held-out rows.
+        skill_margin, skill_spreads: relative error of a calm cycle that is never too much: the
+            larger of the margin and so many spreads of the model's error on held-out rows.
         skill_reverts: reverts within two change windows that demote a model.
     """
 
@@ -57,8 +57,8 @@ class EnvelopeLimits:
     changes_window_s: float = 3_600.0
     evacuations: int = 1
     skill_cycles: int = 12
-    skill_margin: float = 0.10
-    skill_spreads: float = 2.0
+    skill_margin: float = 0.05
+    skill_spreads: float = 1.0
     skill_reverts: int = 2
 
 

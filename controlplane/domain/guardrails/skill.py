@@ -1,9 +1,11 @@
 """The skill guard: a model that forecasts badly loses its service to the rule.
 
-Judged by its live ledger, by nothing that training said: over the last cycles its mean error is
-no better than persistence *and* outside what its error on held-out rows explains, or it answers
-the same whatever it is asked, or its moves had to be undone twice in two hours. docs/adr/0010
-has the measurements behind the second condition.
+Judged by its live ledger, by nothing that training said about its quality. A model has lost its
+skill over the last cycles when persistence was as good in most of them and on the whole, *and*
+most of its errors are outside what its error on held-out rows explains; or when it answers the
+same whatever it is asked; or when its moves had to be undone twice in two hours. The second
+condition is there because persistence over five minutes is strong: without it a sound model
+would be demoted every few days (docs/adr has the measurements).
 """
 
 from dataclasses import dataclass, replace
@@ -11,6 +13,7 @@ from dataclasses import dataclass, replace
 from controlplane.domain.guardrails.draft import Course, Draft, held
 from controlplane.domain.guardrails.ledger import (
     Ledger,
+    Pair,
     mean_error,
     mean_persistence_error,
 )
@@ -18,6 +21,11 @@ from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
 from controlplane.domain.strategies.situation import LearnedModel, Situation
 
+# Part of the cycles in which persistence must have been as good.
+MOST = 0.75
+# From this utilisation on a small error in the load is a large one in the response time, and so
+# many times the allowance is allowed.
+BUSY, BUSY_ALLOWANCE = 0.8, 2.0
 # Reverts are remembered for so many windows of the change budget (an hour each).
 REVERT_MEMORY = 2
 # Answers that lie closer together than this, relative, are the same answer.
@@ -30,7 +38,9 @@ class Skill:
 
     Attributes:
         cycles: pairs behind the figures.
-        allowed: error that the model's own held-out error explains.
+        allowed: error of a calm cycle that the model's own held-out error explains.
+        beaten: cycles in which persistence was as good as the model.
+        outside: cycles whose error is not explained.
         mute: whether every answer was the same, for every candidate and in every cycle.
     """
 
@@ -38,13 +48,15 @@ class Skill:
     error: float
     persistence_error: float
     allowed: float
+    beaten: int
+    outside: int
     mute: bool
 
     @property
     def lost(self) -> bool:
         """Whether the model says nothing that persistence does not say better."""
-        worse = self.error >= self.persistence_error and self.error > self.allowed
-        return self.mute or worse
+        beaten = self.beaten >= MOST * self.cycles and self.error >= self.persistence_error
+        return self.mute or (beaten and self.outside > self.cycles / 2)
 
     @property
     def words(self) -> str:
@@ -52,8 +64,9 @@ class Skill:
         if self.mute:
             return f"the same answer to every question over {self.cycles} cycles"
         return (
-            f"mean error {self.error:.1%} over {self.cycles} cycles; persistence has "
-            f"{self.persistence_error:.1%}, the model's held-out error explains {self.allowed:.1%}"
+            f"mean error {self.error:.1%} over {self.cycles} cycles, {self.outside} of them "
+            f"outside the {self.allowed:.1%} that its held-out error explains; persistence has "
+            f"{self.persistence_error:.1%} and was as good in {self.beaten}"
         )
 
 
@@ -82,13 +95,16 @@ def skilled(draft: Draft, situation: Situation, state: GuardState, limits: Envel
 def read(ledger: Ledger, model: LearnedModel, limits: EnvelopeLimits) -> Skill:
     """What the pairs of a ledger say about its model."""
     pairs = ledger.pairs
+    allowed = max(limits.skill_margin, limits.skill_spreads * model.residual_spread)
     said = [pair.predicted_ms for pair in pairs if pair.predicted_ms is not None]
     flat = len(said) == len(pairs) and all(pair.span < SAME for pair in pairs)
     return Skill(
         cycles=len(pairs),
         error=mean_error(pairs),
         persistence_error=mean_persistence_error(pairs),
-        allowed=max(limits.skill_margin, limits.skill_spreads * model.residual_spread),
+        allowed=allowed,
+        beaten=sum(_beaten(pair) for pair in pairs),
+        outside=sum(_outside(pair, allowed) for pair in pairs),
         mute=bool(said) and flat and max(said) - min(said) < SAME * abs(max(said)),
     )
 
@@ -99,3 +115,12 @@ def recent_reverts(
     """Times of the reverts that still count, oldest first."""
     since_s = situation.now_s - REVERT_MEMORY * limits.changes_window_s
     return tuple(time_s for time_s in state.reverts_s if time_s > since_s)
+
+
+def _beaten(pair: Pair) -> bool:
+    return pair.error is None or abs(pair.error) >= abs(pair.persistence_error)
+
+
+def _outside(pair: Pair, allowed: float) -> bool:
+    allowance = allowed * BUSY_ALLOWANCE if pair.use >= BUSY else allowed
+    return pair.error is None or abs(pair.error) > allowance

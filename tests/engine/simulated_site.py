@@ -1,0 +1,157 @@
+"""Two simulated centres and the engine's own cycle, closed into a loop without HTTP or store.
+
+The weather comes from training.simulator, the decisions from engine.cycle.decide; a cycle takes
+about two milliseconds, so two weeks pass in ten seconds. Shares are rounded as they are published.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+
+from controlplane.domain.decisions import Decision, Trigger
+from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.guardrails.state import GuardState
+from controlplane.domain.strategies.situation import LearnedModel
+from controlplane.domain.telemetry import Sample, ServiceWindow, extended
+from controlplane.domain.topology import (
+    Cluster,
+    Datacenter,
+    Endpoint,
+    Fleet,
+    Role,
+    Service,
+    StrategyName,
+)
+from controlplane.engine.cadence import Cadence
+from controlplane.engine.cycle import Facts, decide
+from training import simulator
+from training.dataset import CenterSeries
+from training.simulator import CenterConditions, Conditions
+from training.world import CenterWorld, World
+
+CYCLE_MINUTES = 5
+NAMES = ("alpha", "beta")
+READINGS = (
+    "request_rate_rps",
+    "response_time_ms",
+    "cpu_avg",
+    "cpu_max",
+    "ingress_bandwidth_bps",
+    "memory",
+    "disk",
+)
+
+
+def true_model(world: World, digest: str = "good", **values: object) -> LearnedModel:
+    """What a perfect fit of the queue laws would know."""
+    laws = (world.primary.law, world.secondary.law)
+    model = LearnedModel(digest=digest, laws=laws, residual_spread=0.04)
+    return replace(model, **values)  # type: ignore[arg-type]
+
+
+@dataclass(slots=True)
+class Site:
+    """One service in a world; `models` may change between cycles, as by a promotion."""
+
+    world: World
+    conditions: Conditions
+    strategy: StrategyName = StrategyName.HYBRID
+    limits: EnvelopeLimits = field(default_factory=EnvelopeLimits)
+    ratio: float = 0.5
+    minute: int = 0
+    model: LearnedModel | None = None
+    state: GuardState = field(default_factory=GuardState)
+    window: ServiceWindow = field(default_factory=lambda: ServiceWindow(service="tickets"))
+
+    @property
+    def fleet(self) -> Fleet:
+        """Two centres as the world has them."""
+        clusters = tuple(
+            _cluster(name, center)
+            for name, center in zip(NAMES, (self.world.primary, self.world.secondary), strict=True)
+        )
+        service = Service(name="tickets", clusters=clusters, strategy=self.strategy)
+        roles = (Role.PRIMARY, Role.SAME_CITY)
+        return Fleet(
+            datacenters=tuple(
+                Datacenter(name=name, role=role, region="north")
+                for name, role in zip(NAMES, roles, strict=True)
+            ),
+            services=(service,),
+        )
+
+    def run(self, cycles: int) -> Iterator[Decision]:
+        """Decide once a cycle; the decision is in force when the next one is asked for."""
+        for _ in range(cycles):
+            self._live_a_cycle()
+            facts = self._facts()
+            decision = decide(facts, facts.fleet.services[0], Trigger.TIMER)
+            self.state = decision.state
+            self.ratio = round(decision.decided[0], 4)
+            yield decision
+
+    def true_ms(self) -> float:
+        """Expected response time of the last cycle, request-weighted."""
+        part = _part(self.conditions, self.minute - CYCLE_MINUTES, self.minute)
+        load = part.arrival_rps
+        ms = simulator.true_response_ms(self.world, part, np.full(load.size, self.ratio))
+        return float((ms * load).sum() / load.sum())
+
+    def _live_a_cycle(self) -> None:
+        # One minute more: a data set has no row for its last minute.
+        part = _part(self.conditions, self.minute, self.minute + CYCLE_MINUTES + 1)
+        rows = simulator.simulate(self.world, part, np.full(part.time_s.size, self.ratio))
+        samples = [
+            _sample(name, float(time_s), series, at)
+            for name, series in zip(NAMES, (rows.primary, rows.secondary), strict=True)
+            for at, time_s in enumerate(rows.time_s)
+        ]
+        self.window = extended(self.window, samples, keep_s=3600.0)
+        self.minute += CYCLE_MINUTES
+
+    def _facts(self) -> Facts:
+        return Facts(
+            fleet=self.fleet,
+            windows={"tickets": self.window},
+            models={} if self.model is None else {"tickets": self.model},
+            shares={"tickets": {"alpha": self.ratio, "beta": 1.0 - self.ratio}},
+            states={"tickets": self.state},
+            cadence=Cadence(),
+            limits=self.limits,
+            now_s=float(self.conditions.time_s[self.minute - 1]),
+        )
+
+
+def _sample(name: str, time_s: float, series: CenterSeries, at: int) -> Sample:
+    values = {reading: float(getattr(series, reading)[at]) for reading in READINGS}
+    return Sample(datacenter=name, service="tickets", time_s=time_s, received_s=time_s, **values)
+
+
+def _cluster(name: str, center: CenterWorld) -> Cluster:
+    return Cluster(
+        datacenter=name,
+        capacity_rps=center.capacity_rps,
+        endpoints=(Endpoint(address="127.0.0.1", port=9000),),
+        servers=center.servers,
+        idle_cpu=center.idle_cpu,
+        full_cpu=center.full_cpu,
+    )
+
+
+def _part(conditions: Conditions, start: int, end: int) -> Conditions:
+    cut = slice(start, end)
+    return Conditions(
+        time_s=conditions.time_s[cut],
+        arrival_rps=conditions.arrival_rps[cut],
+        primary=_center_part(conditions.primary, cut),
+        secondary=_center_part(conditions.secondary, cut),
+    )
+
+
+def _center_part(conditions: CenterConditions, cut: slice) -> CenterConditions:
+    arrays = {f.name: getattr(conditions, f.name) for f in fields(conditions) if f.name != "noise"}
+    return CenterConditions(
+        noise={name: draws[cut] for name, draws in conditions.noise.items()},
+        **{name: array[cut] for name, array in arrays.items()},
+    )
