@@ -17,9 +17,10 @@ install: ## Install what is missing into .venv, nothing else
 run: install ## Start the demo on one machine: control plane, Envoy, two data centres (ARGS="--minutes 5")
 	@$(BIN)/signalbox demo $(ARGS)
 
-# Only the tests of the console need a browser here; a reader of the demo brings their own.
+# Only tests need a browser and servers here; a reader of the demo brings their own browser.
 test: lint ## Install what is missing, check and test everything (ARGS="-k name")
 	@.ci/browser
+	@.ci/servers
 	@$(BIN)/python -m pytest $(ARGS)
 
 accept: install ## Show line, figure and verdict of a topic's acceptance tests (TOPIC=main_path)
