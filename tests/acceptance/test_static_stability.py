@@ -2,200 +2,27 @@
 
 import asyncio
 import contextlib
-import os
-import sys
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 
-import httpx
 import pytest
 
-from benchmarks.live_envoy import Child, backend, envoy, free_ports, ready, stats
-from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
-
-NODE, GROUP = "edge-1", "edge"
-DEADLINE_S = 20.0
-UPDATES = r"(cds|lds|rds\.routes|cluster\.tickets)\.(update_success|update_rejected)$"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
-    api: int
-    ads: int
-    agent: int
-    listener: int
-    admin: int
-    east: list[int]
-    west: list[int]
-
-
-def fleet(ports: Ports) -> dict[str, object]:
-    def cluster(name: str, endpoints: list[int]) -> dict[str, object]:
-        return {
-            "datacenter": name,
-            "capacity_rps": 500,
-            "endpoints": [{"address": "127.0.0.1", "port": port} for port in endpoints],
-        }
-
-    return {
-        "datacenters": [
-            {"name": "east", "role": "primary", "region": "r1"},
-            {"name": "west", "role": "same-city", "region": "r1"},
-        ],
-        "services": [
-            {
-                "name": "tickets",
-                "strategy": "static",
-                "static_shares": {"east": 0.6, "west": 0.4},
-                "clusters": [cluster("east", ports.east), cluster("west", ports.west)],
-            }
-        ],
-        "gateways": [{"name": GROUP, "listen_address": "127.0.0.1", "listen_port": ports.listener}],
-        "routes": [{"id": "all", "service": "tickets", "path": {"value": "/"}}],
-    }
-
-
-@contextlib.asynccontextmanager
-async def program(
-    arguments: list[str], environment: dict[str, str], output: Path
-) -> AsyncIterator[Child]:
-    with output.open("ab") as file:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", *arguments, env=environment, stdout=file, stderr=file
-        )
-    child = Child(process=process)
-    try:
-        yield child
-    finally:
-        await child.stop()
-
-
-async def until(holds: Callable[[], object], what: str) -> None:
-    """Poll an (async) condition; an answer that does not come yet counts as no."""
-    try:
-        async with asyncio.timeout(DEADLINE_S):
-            while True:
-                with contextlib.suppress(httpx.TransportError):
-                    found = holds()
-                    if await found if asyncio.iscoroutine(found) else found:
-                        return
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        pytest.fail(f"not within {DEADLINE_S:g} s: {what}")
-
-
-@dataclass(slots=True)
-class Load:
-    """GET requests one after another until it is stopped."""
-
-    url: str
-    sent: int = 0
-    failed: list[str] = field(default_factory=list)
-
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self._run())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
-    async def _run(self) -> None:
-        async with httpx.AsyncClient(base_url=self.url, trust_env=False) as client:
-            while True:
-                await asyncio.sleep(0.01)
-                self.sent += 1
-                try:
-                    answer = await client.get("/")
-                except httpx.TransportError as error:
-                    self.failed.append(repr(error))
-                    continue
-                if answer.status_code != httpx.codes.OK:
-                    self.failed.append(f"{answer.status_code} {answer.text[:80]}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """One machine: folder, ports, and the control plane's own environment."""
-
-    folder: Path
-    ports: Ports
-
-    def serving(self) -> contextlib.AbstractAsyncContextManager[Child]:
-        environment = os.environ | {
-            "SIGNALBOX_DATA_DIR": str(self.folder / "data"),
-            "SIGNALBOX_HTTP_PORT": str(self.ports.api),
-            "SIGNALBOX_ADS_PORT": str(self.ports.ads),
-        }
-        return program(["controlplane", "serve"], environment, self.folder / "serve.log")
-
-    def agent(self) -> contextlib.AbstractAsyncContextManager[Child]:
-        arguments = ["gateway", "--xds-cache", str(self.folder / "cache")]
-        arguments += ["--control-plane", f"127.0.0.1:{self.ports.ads}"]
-        arguments += ["--listen", f"127.0.0.1:{self.ports.agent}"]
-        arguments += ["--node", NODE, "--group", GROUP]
-        arguments += ["--token-file", str(self.folder / "token")]
-        return program(arguments, dict(os.environ), self.folder / "agent.log")
-
-    def envoy(self) -> contextlib.AbstractAsyncContextManager[Child]:
-        text = render(
-            BootstrapOptions(
-                node=NODE,
-                group=GROUP,
-                control_plane=("127.0.0.1", self.ports.ads),
-                agent=("127.0.0.1", self.ports.agent),
-                token=(self.folder / "token").read_text(),
-                admin=("127.0.0.1", self.ports.admin),
-            )
-        )
-        return envoy(text, self.folder)
-
-    async def admin_token(self) -> str:
-        log = self.folder / "serve.log"
-        await until(lambda: log.exists() and "sbx_" in log.read_text(), "first token is printed")
-        return next(word for word in log.read_text().split() if word.startswith("sbx_"))
-
-    async def declare(self, api: httpx.AsyncClient) -> None:
-        """Declare the fleet and make the gateway's token."""
-        answer = await api.put("/v1/fleet", json=fleet(self.ports), params={"reason": "test"})
-        assert answer.is_success, answer.text
-        wish = {"name": NODE, "role": "gateway", "node": NODE, "group": GROUP, "reason": "test"}
-        answer = await api.post("/v1/tokens", json=wish)
-        assert answer.is_success, answer.text
-        (self.folder / "token").write_text(answer.json()["secret"])
-
-
-async def in_force(api: httpx.AsyncClient, *names: str) -> bool:
-    """Whether these consumers are connected and run the newest revision."""
-    answer = await api.get("/v1/gateways")
-    if not answer.is_success:
-        return False
-    nodes = {node["name"]: node for node in answer.json()["items"]}
-    return all(
-        name in nodes and nodes[name]["connected"] and nodes[name]["up_to_date"] for name in names
-    )
-
-
-async def version_of(api: httpx.AsyncClient) -> str:
-    return str((await api.get("/v1/gateways")).json()["version"])
+from benchmarks.live_envoy import backend, ready, stats
+from tests.acceptance.served import (
+    NODE,
+    UPDATES,
+    Load,
+    Site,
+    in_force,
+    site_in,
+    until,
+    version_of,
+)
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    numbers = free_ports(13)
-    ports = Ports(
-        api=numbers[0],
-        ads=numbers[1],
-        agent=numbers[2],
-        listener=numbers[3],
-        admin=numbers[4],
-        east=numbers[5:10],
-        west=numbers[10:13],
-    )
-    return Site(folder=tmp_path, ports=ports)
+    return site_in(tmp_path)
 
 
 async def test_envoy_serves_without_the_control_plane_and_returns_to_it(
@@ -213,11 +40,7 @@ async def test_envoy_serves_without_the_control_plane_and_returns_to_it(
         await stack.enter_async_context(backend("east", ports.east))
         await stack.enter_async_context(backend("west", ports.west))
         control_plane = await stack.enter_async_context(site.serving())
-        api = await stack.enter_async_context(
-            httpx.AsyncClient(base_url=f"http://127.0.0.1:{ports.api}", trust_env=False)
-        )
-        api.headers["authorization"] = f"Bearer {await site.admin_token()}"
-        await until(lambda: reachable(api), "the API answers")
+        api = await stack.enter_async_context(site.api())
         await site.declare(api)
         await stack.enter_async_context(site.agent())
         first = await stack.enter_async_context(site.envoy())
@@ -252,7 +75,3 @@ async def test_envoy_serves_without_the_control_plane_and_returns_to_it(
         assert load.failed == []
         record_property("requests", load.sent)
         record_property("failed_requests", len(load.failed))
-
-
-async def reachable(api: httpx.AsyncClient) -> bool:
-    return (await api.get("/healthz")).is_success

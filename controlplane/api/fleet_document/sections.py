@@ -19,7 +19,6 @@ from controlplane.api.fleet_document.reading import (
     matching,
     name,
     reference,
-    text_of,
 )
 from controlplane.api.fleet_document.services import (
     CAPACITY_RPS,
@@ -167,9 +166,10 @@ def _hosts(place: Place) -> tuple[str, ...]:
     unique = Unique()
     hosts = []
     for item in place.items("a list of host names"):
-        hosts.append(rule(item))
-        # Hosts are the same whatever their case.
-        unique.check((text_of(item) or "").lower(), item)
+        host = rule(item)
+        hosts.append(host)
+        # One in upper case has its finding already.
+        unique.check(host if HOST.fullmatch(host) else "", item)
     if not hosts:
         place.report("at least one host name, or leave hosts out for every host", "an empty list")
     return tuple(sorted(set(hosts)))
