@@ -104,10 +104,13 @@ def _background(built: House, tasks: asyncio.TaskGroup) -> list[asyncio.Task[Non
     return [
         tasks.create_task(keep("loop", built.services.loop.run)),
         tasks.create_task(keep("intake", built.services.intake.run)),
+        tasks.create_task(keep("suspicion", built.services.intake.watch)),
         tasks.create_task(keep("pull", built.services.puller.run)),
         tasks.create_task(keep("records", built.services.records.run)),
         tasks.create_task(keep("store", built.services.store.run)),
         tasks.create_task(keep("retention", built.retention.run)),
+        tasks.create_task(keep("jobs", built.services.jobs.run)),
+        tasks.create_task(keep("retraining", built.retraining.run)),
     ]
 
 
@@ -129,7 +132,9 @@ def _calendar(built: House) -> Calendar:
     settings = built.settings
     calendar = Calendar()
     cycle_s = settings.cadence.cycle_s * settings.time_scale
-    calendar.every(cycle_s, lambda: built.pokes.poke(Trigger.TIMER), "cycle")
+    calendar.timed(cycle_s, lambda due_s: built.pokes.poke(Trigger.TIMER, due_s=due_s), "cycle")
+    if settings.retraining_mode == "automatic":
+        calendar.every(cycle_s, built.retraining.poke, "retraining")
     calendar.daily(RETENTION_HOUR_UTC, built.retention.poke, "retention")
     return calendar
 

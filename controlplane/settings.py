@@ -16,6 +16,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from controlplane.domain.errors import Invalid
 from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.retraining import RetrainingLimits
+from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.engine.cadence import Cadence
 
 PREFIX = "SIGNALBOX_"
@@ -99,14 +101,30 @@ class Settings(BaseSettings):
     decision_retention_days: Annotated[int, Ge(1), Le(3650)] = Field(
         default=400, description="Decisions older than this are deleted daily."
     )
+    training_settings: Annotated[str, Field(pattern="^(paper|residual|quick)$")] = Field(
+        default="paper", description="Named training settings of training jobs."
+    )
+    training_deadline_s: Annotated[float, Gt(0), Le(86_400)] = Field(
+        default=3_600.0, description="Longest training job, in seconds; not scaled."
+    )
+    retraining_mode: Annotated[str, Field(pattern="^(automatic|manual)$")] = Field(
+        default="automatic",
+        description="`automatic` trains weekly and on drift, `manual` only when asked.",
+    )
     log_format: Annotated[str, Field(pattern="^(console|json)$")] = Field(
         default="console", description="`console` for people, `json` for machines."
     )
     cadence: Cadence = Field(
         default=Cadence(), description="Period, cycle and window in seconds, before scaling."
     )
+    retraining: RetrainingLimits = Field(
+        default=RetrainingLimits(), description="When models are trained again, before scaling."
+    )
     envelope: EnvelopeLimits = Field(
         default=EnvelopeLimits(), description="The guards' limits, before scaling."
+    )
+    suspicion: SuspicionLimits = Field(
+        default=SuspicionLimits(), description="From where on input is suspicious, before scaling."
     )
 
 

@@ -23,15 +23,20 @@ from controlplane.adapters.model_files import ModelFiles
 from controlplane.adapters.predictor import learned
 from controlplane.adapters.prometheus import Credential, Prometheus, PrometheusOptions
 from controlplane.adapters.sql.stores import SqlStores, sqlite_url
+from controlplane.adapters.trainer import ProcessTrainer
 from controlplane.api.dependencies import ApiServices
 from controlplane.domain.errors import Rejected, Retryable
 from controlplane.domain.guardrails.limits import scaled as scaled_limits
+from controlplane.domain.retraining import scaled as scaled_retraining
+from controlplane.domain.suspicion.limits import scaled as scaled_suspicion
 from controlplane.engine.access import Access
 from controlplane.engine.cadence import scaled as scaled_cadence
 from controlplane.engine.consumers import Consumers
 from controlplane.engine.delivery import Courier
+from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.intake import Intake
+from controlplane.engine.jobs import JobParts, Jobs
 from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.pokes import Pokes
@@ -40,9 +45,12 @@ from controlplane.engine.pull import Puller, PullParts, PullTimes
 from controlplane.engine.records import Records
 from controlplane.engine.replay import Replays, ReplayStores
 from controlplane.engine.retention import DAY_S, Retention, RetentionStores, RetentionTimes
+from controlplane.engine.retraining import Retraining, RetrainingParts
 from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
 from controlplane.engine.supervision import Supervisor
+from controlplane.engine.suspicion import SuspicionRules, Suspicions
+from controlplane.engine.workshop import Workshop, WorkshopParts, WorkshopRules
 from controlplane.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -60,6 +68,7 @@ class House:
     prometheus: Prometheus
     pokes: Pokes
     retention: Retention
+    retraining: Retraining
     supervisor: Supervisor
 
 
@@ -89,17 +98,20 @@ async def house(settings: Settings, address: str) -> AsyncIterator[House]:
 
 
 def _parts(settings: Settings, stores: SqlStores, instruments: Instruments) -> LoopParts:
-    cadence = scaled_cadence(settings.cadence, settings.time_scale)
     pokes = Pokes()
-    fleets = Fleets(stores.fleets, pokes, instruments)
+    publication = Publication()
+    rules = _suspicion_rules(settings)
+    guard = FleetGuard(publication, rules.limits, instruments)
+    fleets = Fleets(stores.fleets, pokes, instruments, guard)
+    suspicions = Suspicions(fleets, publication, rules, instruments)
     return LoopParts(
         fleets=fleets,
-        intake=Intake(stores.samples, fleets, pokes, cadence, instruments),
+        intake=Intake(stores.samples, fleets, pokes, suspicions, instruments),
         models=Models(stores.models, fleets, instruments),
         snapshots=stores.snapshots,
         decisions=stores.decisions,
         records=Records(stores.decisions, instruments),
-        publication=Publication(),
+        publication=publication,
         pokes=pokes,
     )
 
@@ -125,6 +137,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         fleets=parts.fleets,
         loop=ReconcileLoop(parts, cadence, limits, instruments),
         models=parts.models,
+        jobs=_jobs(settings, stores, parts, instruments),
         decisions=stores.decisions,
         replays=_replays(stores),
         samples=stores.samples,
@@ -145,6 +158,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         prometheus=prometheus,
         pokes=parts.pokes,
         retention=_retention(settings, stores, instruments),
+        retraining=_retraining(services, settings),
         supervisor=Supervisor(),
     )
 
@@ -155,10 +169,61 @@ def _replays(stores: SqlStores) -> Replays:
     )
 
 
+def _suspicion_rules(settings: Settings) -> SuspicionRules:
+    scale = settings.time_scale
+    return SuspicionRules(
+        limits=scaled_suspicion(settings.suspicion, scale),
+        cadence=scaled_cadence(settings.cadence, scale),
+        fresh_s=settings.envelope.fresh_s * scale,
+    )
+
+
+def _jobs(
+    settings: Settings, stores: SqlStores, parts: LoopParts, instruments: Instruments
+) -> Jobs:
+    cadence = scaled_cadence(settings.cadence, settings.time_scale)
+    limits = scaled_retraining(settings.retraining, settings.time_scale)
+    workshop = Workshop(
+        WorkshopParts(
+            fleets=parts.fleets,
+            samples=stores.samples,
+            decisions=stores.decisions,
+            jobs=stores.jobs,
+            trainer=ProcessTrainer(settings.data_dir / "training", settings.training_deadline_s),
+            models=parts.models,
+        ),
+        WorkshopRules(
+            settings=settings.training_settings,
+            period_s=cadence.period_s,
+            day_s=cadence.day_s,
+            newest_s=limits.newest_s,
+            kept=limits.kept,
+        ),
+    )
+    return Jobs(JobParts(store=stores.jobs, audit=stores.audit, workshop=workshop), instruments)
+
+
+def _retraining(services: ApiServices, settings: Settings) -> Retraining:
+    return Retraining(
+        RetrainingParts(
+            fleets=services.fleets,
+            jobs=services.jobs,
+            models=services.models,
+            samples=services.samples,
+            loop=services.loop,
+        ),
+        scaled_retraining(settings.retraining, settings.time_scale),
+        services.instruments,
+    )
+
+
 def _retention(settings: Settings, stores: SqlStores, instruments: Instruments) -> Retention:
     return Retention(
         RetentionStores(
-            samples=stores.samples, decisions=stores.decisions, snapshots=stores.snapshots
+            samples=stores.samples,
+            decisions=stores.decisions,
+            jobs=stores.jobs,
+            snapshots=stores.snapshots,
         ),
         RetentionTimes(
             samples_s=settings.sample_retention_days * DAY_S,
@@ -207,6 +272,8 @@ async def _restore(built: House) -> None:
     await services.models.restore()
     await services.intake.restore()
     await services.loop.restore()
+    await services.jobs.restore()
+    services.fleets.confirm(services.loop.generation)
     snapshot = services.publication.current
     if snapshot is None:
         return

@@ -8,12 +8,15 @@ after the loop was held up. Work belongs to the engine.
 from collections.abc import Callable
 from datetime import UTC
 
+from apscheduler.events import EVENT_JOB_SUBMITTED, JobSubmissionEvent
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 Poke = Callable[[], None]
+# Told when it was due, in UTC epoch seconds: later times than that were late, missing ones skipped.
+TimedPoke = Callable[[float], None]
 
 
 class Calendar:
@@ -26,14 +29,21 @@ class Calendar:
             # One late poke stands for all that were missed.
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
         )
+        self._due_s: dict[str, float] = {}
+        # Told before the entry itself runs, which starts as a task.
+        self._scheduler.add_listener(self._remember, EVENT_JOB_SUBMITTED)
 
     def every(self, seconds: float, poke: Poke, name: str) -> None:
         """Poke every `seconds` (> 0), first after one interval."""
+        self.timed(seconds, lambda _due_s: poke(), name)
+
+    def timed(self, seconds: float, poke: TimedPoke, name: str) -> None:
+        """As `every`, telling each time when it was due."""
         self._add(IntervalTrigger(seconds=seconds, timezone=UTC), poke, name)
 
     def daily(self, hour: int, poke: Poke, name: str) -> None:
         """Poke once a day at `hour` (0..23, UTC)."""
-        self._add(CronTrigger(hour=hour, timezone=UTC), poke, name)
+        self._add(CronTrigger(hour=hour, timezone=UTC), lambda _due_s: poke(), name)
 
     def names(self) -> list[str]:
         """Names of the entries, sorted."""
@@ -50,11 +60,14 @@ class Calendar:
             self._running = False
             self._scheduler.shutdown(wait=False)
 
-    def _add(self, trigger: BaseTrigger, poke: Poke, name: str) -> None:
+    def _remember(self, event: JobSubmissionEvent) -> None:
+        self._due_s[event.job_id] = event.scheduled_run_times[-1].timestamp()
+
+    def _add(self, trigger: BaseTrigger, poke: TimedPoke, name: str) -> None:
         # APScheduler runs a plain function in a thread and a coroutine in the loop.
         async def poke_in_loop() -> None:
             # The scheduler itself stops one turn of the loop later than `stop`.
             if self._running:
-                poke()
+                poke(self._due_s[name])
 
         self._scheduler.add_job(poke_in_loop, trigger, id=name, name=name, replace_existing=True)

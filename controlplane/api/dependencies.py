@@ -19,6 +19,7 @@ from controlplane.engine.delivery import Courier
 from controlplane.engine.findings import Findings
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.intake import Intake
+from controlplane.engine.jobs import Jobs
 from controlplane.engine.loop import ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.publication import Publication
@@ -47,6 +48,7 @@ class ApiServices:
     fleets: Fleets
     loop: ReconcileLoop
     models: Models
+    jobs: Jobs
     decisions: DecisionStore
     replays: Replays
     samples: SampleStore

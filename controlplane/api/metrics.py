@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.api.dependencies import ApiServices
+from controlplane.api.job_metrics import job_families
 from controlplane.api.source_metrics import source_families
 from controlplane.domain.findings import Severity, Source
 from controlplane.domain.guardrails.state import Outcome
@@ -106,6 +107,12 @@ class _Engine(Collector):
         yield self._samples()
         yield from source_families(self._services.puller, self._services.instruments.now())
         yield self._decisions()
+        yield CounterMetricFamily(
+            "signalbox_late_cycles",
+            "Timer cycles that were not settled before the next one was due, or were left out.",
+            value=self._services.loop.punctuality.late,
+        )
+        yield from job_families(self._services.jobs)
         yield from self._findings()
         yield from self._gateways()
         yield self._deliveries()

@@ -17,12 +17,14 @@ from controlplane.cli import (
     envoy,
     failures,
     fleet,
+    jobs,
     models,
     processes,
     replay,
     samples,
     token,
     traffic,
+    training,
 )
 from controlplane.domain.errors import ControlPlaneError
 
@@ -61,10 +63,12 @@ fleet.register(app)
 traffic.register(app)
 audit.register(app)
 app.command()(replay.replay)
+training.register(models.app)
 app.add_typer(decisions.app, name="decisions")
 app.add_typer(samples.app, name="samples")
 app.add_typer(token.app, name="token")
 app.add_typer(models.app, name="models")
+app.add_typer(jobs.app, name="jobs")
 app.add_typer(traffic.routes_app, name="routes")
 app.add_typer(envoy.app, name="envoy")
 

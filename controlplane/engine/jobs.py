@@ -17,7 +17,6 @@ from controlplane.domain.access import AuditEntry, Principal
 from controlplane.domain.errors import Conflict, ControlPlaneError, Retryable
 from controlplane.domain.findings import Observation, Source
 from controlplane.domain.jobs import Job, JobEvent, JobState, JobTrigger, advanced, again
-from controlplane.engine.findings import Findings
 from controlplane.engine.stages import Instruments
 from controlplane.engine.workshop import Workshop, until_stored
 from controlplane.ports import AuditLog, JobStore
@@ -36,7 +35,6 @@ class JobParts:
     store: JobStore
     audit: AuditLog
     workshop: Workshop
-    findings: Findings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +51,7 @@ class Jobs:
     def __init__(self, parts: JobParts, instruments: Instruments) -> None:
         self._parts = parts
         self._now = instruments.now
+        self._findings = instruments.findings
         self._open: dict[str, Job] = {}
         self._trainings: dict[str, Trainings] = {}
         self._waiting = asyncio.Event()
@@ -217,7 +216,7 @@ class Jobs:
         )
         if job.state is not JobState.CANCELLED:
             failed = (_failure(job),) if job.state is JobState.FAILED else ()
-            self._parts.findings.report(Source.JOBS, failed, scope=job.service)
+            self._findings.report(Source.JOBS, failed, scope=job.service)
 
     def _enqueue(self, job: Job) -> None:
         self._open[job.id] = job

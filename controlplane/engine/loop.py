@@ -28,6 +28,7 @@ from controlplane.engine.intake import Intake
 from controlplane.engine.models import Models
 from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publication import Publication
+from controlplane.engine.punctuality import Punctuality
 from controlplane.engine.records import Records
 from controlplane.engine.stages import Instruments, Stage
 from controlplane.ports import DecisionStore, SnapshotStore
@@ -74,11 +75,18 @@ class ReconcileLoop:
         self._store_away = False
         self._unfinished: _Attempt | None = None
         self.outcomes: Counter[Outcome] = Counter()
+        self.punctuality = Punctuality(cadence.cycle_s)
 
     @property
     def decisions(self) -> Mapping[str, Decision]:
         """The newest decision of each service."""
         return self._decisions
+
+    @property
+    def generation(self) -> int:
+        """Newest generation of the fleet that a decision in force was made from; 0 is none."""
+        inputs = (decision.inputs for decision in self._decisions.values())
+        return max((each.generation for each in inputs if each is not None), default=0)
 
     async def restore(self) -> None:
         """Take up where the last process ended: decisions, then its snapshot, unchanged."""
@@ -97,7 +105,7 @@ class ReconcileLoop:
 
     async def tick(self, pokes: list[Poke]) -> None:
         """One pass over the data's way."""
-        if self._parts.fleets.current.generation == 0:
+        if self._parts.fleets.current.generation == 0 or self._parts.fleets.held:
             return
         if pokes:
             earlier = () if self._unfinished is None else self._unfinished.pokes
@@ -134,6 +142,7 @@ class ReconcileLoop:
             self._unfinished = None
             self._store_away = False
             await self._settle(stamped(attempt.cycle.made, revision))
+            self.punctuality.settled(attempt.pokes, self._now())
 
     def _report(self, step: Step, faults: Iterable[Fault], untried: Iterable[str] = ()) -> None:
         """Faults become findings; a new one is logged with its traceback."""
@@ -194,6 +203,7 @@ class ReconcileLoop:
             limits=self._limits,
             now_s=self._now(),
             generation=parts.fleets.current.generation,
+            suspicions={name: parts.intake.suspicions.standing(name) for name in names},
         )
 
     async def _publish(self, wanted: Snapshot) -> int:

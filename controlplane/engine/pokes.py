@@ -13,10 +13,16 @@ from controlplane.domain.decisions import Trigger
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poke:
-    """One reason for a tick; `services` None is all of them."""
+    """One reason for a tick.
+
+    Attributes:
+        services: None is all of them.
+        due_s: when the calendar wanted it, UTC epoch seconds; None when nobody waited for it.
+    """
 
     trigger: Trigger
     services: frozenset[str] | None = None
+    due_s: float | None = None
 
 
 class Pokes:
@@ -33,10 +39,15 @@ class Pokes:
         self._waiting: list[Poke] = []
         self._poked = asyncio.Event()
 
-    def poke(self, trigger: Trigger, services: Iterable[str] | None = None) -> None:
+    def poke(
+        self,
+        trigger: Trigger,
+        services: Iterable[str] | None = None,
+        due_s: float | None = None,
+    ) -> None:
         """Ask for a tick soon; never blocks, may be called any number of times."""
         chosen = None if services is None else frozenset(services)
-        self._waiting.append(Poke(trigger=trigger, services=chosen))
+        self._waiting.append(Poke(trigger=trigger, services=chosen, due_s=due_s))
         self._poked.set()
 
     async def take(self) -> list[Poke]:

@@ -36,6 +36,7 @@ class RetentionStores:
 
     samples: Expiring
     decisions: Expiring
+    jobs: Expiring
     snapshots: SnapshotStore
 
 
@@ -68,6 +69,8 @@ class Retention:
         stores, times = self._stores, self._times
         await self._drop("samples", stores.samples.prune(now_s - times.samples_s))
         await self._drop("decisions", stores.decisions.prune(now_s - times.decisions_s))
+        # As long as decisions: they say where a model came from.
+        await self._drop("jobs", stores.jobs.prune(now_s - times.decisions_s))
         await self._drop("snapshots", stores.snapshots.keep(SNAPSHOTS_KEPT))
 
     async def _drop(self, kind: str, dropping: Awaitable[int]) -> None:

@@ -6,19 +6,18 @@ Level, not edge: what is due is due at every cycle until it has been tried.
 
 import asyncio
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import structlog
 
 from controlplane.domain.access import AccessRole, Principal
-from controlplane.domain.decisions import Decision
 from controlplane.domain.errors import Conflict, Retryable
 from controlplane.domain.jobs import JobTrigger
 from controlplane.domain.retraining import Coverage, RetrainingLimits, TrainingFacts, due
 from controlplane.domain.topology import StrategyName
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.jobs import Jobs, Trainings
+from controlplane.engine.loop import ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.stages import Instruments
 from controlplane.ports import SampleStore
@@ -42,17 +41,13 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrainingParts:
-    """What it reads, and the queue that it fills.
-
-    Attributes:
-        decisions: service -> its newest decision, as the loop has them.
-    """
+    """What it reads, and the queue that it fills."""
 
     fleets: Fleets
     jobs: Jobs
     models: Models
     samples: SampleStore
-    decisions: Mapping[str, Decision]
+    loop: ReconcileLoop
 
 
 class Retraining:
@@ -116,7 +111,7 @@ class Retraining:
 
     def _errors(self, service: str, digest: str) -> tuple[float, ...]:
         """Live errors of the model in service; one that was demoted is wrong by definition."""
-        decision = self._parts.decisions.get(service)
+        decision = self._parts.loop.decisions.get(service)
         if decision is None:
             return ()
         if decision.state.demoted_model == digest:

@@ -1,6 +1,7 @@
 """The calendar pokes in the loop's own thread, on time, and stops."""
 
 import asyncio
+import itertools
 import threading
 import time
 
@@ -81,3 +82,20 @@ async def test_entries_by_name_replaced_by_the_same_name() -> None:
 def test_an_hour_that_no_day_has(hour: int) -> None:
     with pytest.raises(ValueError, match=str(abs(hour))):
         Calendar().daily(hour, lambda: None, "retention")
+
+
+async def test_a_timed_entry_is_told_when_it_was_due() -> None:
+    calendar, due = Calendar(), []
+    calendar.timed(0.05, due.append, "cycle")
+    calendar.start()
+    async with asyncio.timeout(5):
+        while len(due) < 2:
+            await asyncio.sleep(0.01)
+    time.sleep(0.22)  # noqa: ASYNC251  (the calendar is held up over some due times)
+    async with asyncio.timeout(5):
+        while len(due) < 4:
+            await asyncio.sleep(0.01)
+    calendar.stop()
+    steps = [round((later - earlier) / 0.05) for earlier, later in itertools.pairwise(due)]
+    assert steps[0] == 1
+    assert max(steps) >= 4

@@ -11,13 +11,16 @@ from controlplane.domain.access import AccessRole, Principal
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.snapshot import Snapshot
+from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.domain.topology import Fleet
 from controlplane.engine.access import Access, TokenRequest
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.consumers import Consumers
 from controlplane.engine.delivery import Courier
+from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.intake import Intake
+from controlplane.engine.jobs import Jobs
 from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.pokes import Poke, Pokes
@@ -26,12 +29,14 @@ from controlplane.engine.records import Records
 from controlplane.engine.replay import Replays, ReplayStores
 from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
+from controlplane.engine.suspicion import SuspicionRules, Suspicions
 from controlplane.ports import Artifact, PlaneNode
-from tests import builders
+from tests import builders, training_jobs
 from tests.fakes import (
     MemoryAuditLog,
     MemoryDecisionStore,
     MemoryFleetStore,
+    MemoryJobStore,
     MemoryModelRegistry,
     MemorySampleStore,
     MemorySnapshotStore,
@@ -40,6 +45,7 @@ from tests.fakes import (
     Outage,
 )
 from tests.metric_sources import FakeSource, puller
+from tests.training_jobs import HeldTrainer, JobStores
 
 AUTHOR = Principal(token_id="", name="test", role=AccessRole.ADMIN)
 START_S = 1_800_000_000.0
@@ -108,12 +114,13 @@ class House:
             self.fleet_store,
             self.pokes,
             self.instruments,
+            FleetGuard(self.publication, SuspicionLimits(), self.instruments),
         )
         self.intake = Intake(
             self.samples,
             self.fleets,
             self.pokes,
-            Cadence(),
+            Suspicions(self.fleets, self.publication, SuspicionRules(), self.instruments),
             self.instruments,
         )
         self.models = Models(self.registry, self.fleets, self.instruments)
@@ -121,7 +128,15 @@ class House:
         self.puller = puller(self.source, self.fleets, self.intake, self.instruments)
         self.records = Records(self.decisions, self.instruments)
         self.store = StoreWatch(MemoryStoreCare(outage=self.outage), self.instruments)
-        self.loop = ReconcileLoop(
+        self.loop = self._loop()
+        self.trainer = HeldTrainer()
+        self.jobs = self._jobs()
+        self.plane = FakePlane()
+        self.secrets: dict[AccessRole, str] = {}
+        self.app = self._app()
+
+    def _loop(self) -> ReconcileLoop:
+        return ReconcileLoop(
             LoopParts(
                 fleets=self.fleets,
                 intake=self.intake,
@@ -136,9 +151,16 @@ class House:
             EnvelopeLimits(),
             self.instruments,
         )
-        self.plane = FakePlane()
-        self.secrets: dict[AccessRole, str] = {}
-        self.app = self._app()
+
+    def _jobs(self) -> Jobs:
+        stores = JobStores(
+            samples=self.samples,
+            decisions=self.decisions,
+            jobs=MemoryJobStore(audit=self.audit, outage=self.outage),
+            audit=self.audit,
+        )
+        at_work = training_jobs.workshop(stores, self.fleets, self.models, self.trainer)
+        return training_jobs.jobs(stores, at_work, self.instruments)
 
     def _app(self) -> FastAPI:
         parts = ApiServices(
@@ -150,6 +172,7 @@ class House:
             fleets=self.fleets,
             loop=self.loop,
             models=self.models,
+            jobs=self.jobs,
             decisions=self.decisions,
             replays=Replays(
                 ReplayStores(

@@ -1,4 +1,4 @@
-"""`signalbox models train`: data set, training in its own process, registration, promotion."""
+"""`signalbox models train`: here in a process of its own, or as a job of the control plane."""
 
 import json
 import math
@@ -75,6 +75,7 @@ def test_a_trained_model_is_registered_promoted_and_decides(
         "models",
         "train",
         "tickets",
+        "--here",
         "--settings",
         "quick",
         "--out",
@@ -102,5 +103,6 @@ def test_a_trained_model_is_registered_promoted_and_decides(
 
 
 def test_training_that_fails_registers_nothing(taught: Run) -> None:
-    assert taught("models", "train", "tickets", "--settings", "magic").code == 2
+    assert taught("models", "train", "tickets", "--here", "--settings", "magic").code == 2
+    assert taught("models", "train", "tickets", "--settings", "quick").code == 2
     assert json.loads(taught("models", "list", "--json").out) == []

@@ -1,8 +1,7 @@
 """The queue of training jobs over stores in memory, with a trainer that the test holds."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -10,35 +9,11 @@ from controlplane.domain.errors import Conflict, Invalid, NotFound, Retryable
 from controlplane.domain.findings import Source
 from controlplane.domain.jobs import Job, JobState, JobTrigger
 from controlplane.engine.findings import Findings
-from controlplane.engine.jobs import MOST_OPEN, JobParts, Jobs
-from controlplane.engine.workshop import Workshop, WorkshopParts, WorkshopRules
-from controlplane.ports import Told, TrainingOrder
+from controlplane.engine.jobs import MOST_OPEN, Jobs
+from tests import training_jobs
 from tests.builders import OPERATOR, fleet, service
 from tests.engine.rig import Rig
-
-
-@dataclass(slots=True)
-class HeldTrainer:
-    """Trains when told to; `orders` and `rows` are what it was given."""
-
-    orders: list[TrainingOrder] = field(default_factory=list)
-    rows: list[str] = field(default_factory=list)
-    go: asyncio.Event = field(default_factory=asyncio.Event)
-    stopped: int = 0
-    error: Exception | None = None
-
-    async def train(self, order: TrainingOrder, rows: AsyncIterator[str], told: Told) -> bytes:
-        self.orders.append(order)
-        self.rows.append("".join([piece async for piece in rows]))
-        told(0.5, "halfway")
-        try:
-            await self.go.wait()
-        except asyncio.CancelledError:
-            self.stopped += 1
-            raise
-        if self.error is not None:
-            raise self.error
-        return f"{order.service.name}:{len(self.orders):064d}".encode()
+from tests.training_jobs import HeldTrainer, JobStores
 
 
 @dataclass(slots=True)
@@ -64,29 +39,17 @@ async def bench(rig: Rig | None = None) -> Bench:
     if rig is None:
         rig = Rig()
         await rig.declare(fleet(service("tickets"), service("video")))
-    trainer, findings = HeldTrainer(), Findings(rig.clock.now)
-    parts = WorkshopParts(
-        fleets=rig.fleets,
+    trainer = HeldTrainer()
+    stores = JobStores(
         samples=rig.stores.samples,
         decisions=rig.stores.decisions,
         jobs=rig.stores.jobs,
-        trainer=trainer,
-        models=rig.models,
+        audit=rig.stores.audit,
     )
-    rules = WorkshopRules(
-        settings="quick", period_s=60.0, day_s=86_400.0, newest_s=172_800.0, kept=0.9
-    )
-    jobs = Jobs(
-        JobParts(
-            store=rig.stores.jobs,
-            audit=rig.stores.audit,
-            workshop=Workshop(parts, rules),
-            findings=findings,
-        ),
-        rig.instruments,
-    )
+    at_work = training_jobs.workshop(stores, rig.fleets, rig.models, trainer)
+    jobs = training_jobs.jobs(stores, at_work, rig.instruments)
     await jobs.restore()
-    return Bench(rig, trainer, findings, jobs, asyncio.create_task(jobs.run()))
+    return Bench(rig, trainer, rig.instruments.findings, jobs, asyncio.create_task(jobs.run()))
 
 
 async def test_a_job_becomes_a_registered_model() -> None:

@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from controlplane.domain.jobs import Job, JobState, JobTrigger
 from controlplane.engine import retention
 from controlplane.engine.retention import DAY_S, Retention, RetentionStores, RetentionTimes
 from controlplane.engine.stages import Instruments, Stage, StageOutcome
@@ -12,10 +13,23 @@ NOW_S = 100 * DAY_S
 OLD_S, RECENT_S = 60 * DAY_S, 99 * DAY_S
 
 
+def ended_job(created_s: float) -> Job:
+    return Job(
+        id=f"tickets-{created_s}",
+        service="tickets",
+        trigger=JobTrigger.WEEKLY,
+        author="retraining",
+        created_s=created_s,
+        state=JobState.FAILED,
+    )
+
+
 async def _filled() -> MemoryStores:
     stores = MemoryStores()
     await stores.samples.append([sample(OLD_S), sample(RECENT_S)])
     await stores.decisions.record([decision(OLD_S - 1), decision(OLD_S), decision(RECENT_S)])
+    for created_s in (OLD_S - 1, OLD_S, RECENT_S):
+        await stores.jobs.put(ended_job(created_s))
     for revision in range(4):
         await stores.snapshots.append(snapshot(), revision)
     return stores
@@ -24,7 +38,10 @@ async def _filled() -> MemoryStores:
 def _retention(stores: MemoryStores, instruments: Instruments | None = None) -> Retention:
     return Retention(
         RetentionStores(
-            samples=stores.samples, decisions=stores.decisions, snapshots=stores.snapshots
+            samples=stores.samples,
+            decisions=stores.decisions,
+            jobs=stores.jobs,
+            snapshots=stores.snapshots,
         ),
         RetentionTimes(samples_s=30 * DAY_S, decisions_s=40 * DAY_S),
         instruments or Instruments(now=lambda: NOW_S),
@@ -37,6 +54,7 @@ async def test_each_kind_goes_after_its_own_time(monkeypatch: pytest.MonkeyPatch
     await _retention(stores).sweep()
     assert [s.time_s for s in await stores.samples.since("tickets", 0)] == [RECENT_S]
     assert [d.time_s for d in await stores.decisions.recent(None, 9)] == [RECENT_S, OLD_S]
+    assert [job.created_s for job in await stores.jobs.recent(None, 9)] == [RECENT_S, OLD_S]
     assert [s.revision for s in stores.snapshots.snapshots] == [2, 3, 4]
 
 
@@ -49,7 +67,7 @@ async def test_a_store_that_is_away_is_counted_and_tried_at_the_next_poke() -> N
     sweeping.poke()
     await asyncio.sleep(0.01)
     totals = instruments.stages.totals
-    assert totals[Stage.PRUNE, StageOutcome.ERROR].count == 3
+    assert totals[Stage.PRUNE, StageOutcome.ERROR].count == 4
     assert len(stores.samples.samples) == 2
     stores.outage.away = False
     await asyncio.sleep(0.01)
@@ -58,5 +76,5 @@ async def test_a_store_that_is_away_is_counted_and_tried_at_the_next_poke() -> N
     sweeping.poke()
     await asyncio.sleep(0.01)
     assert len(stores.samples.samples) == 1
-    assert totals[Stage.PRUNE, StageOutcome.OK].count == 3
+    assert totals[Stage.PRUNE, StageOutcome.OK].count == 4
     task.cancel()

@@ -32,7 +32,7 @@ async def learning(rig: Rig, *names: str) -> tuple[Bench, Retraining]:
         jobs=b.jobs,
         models=rig.models,
         samples=rig.stores.samples,
-        decisions=rig.loop.decisions,
+        loop=rig.loop,
     )
     return b, Retraining(parts, RetrainingLimits(), rig.instruments)
 
