@@ -42,6 +42,7 @@ def status(context: typer.Context, as_json: JsonOption = False) -> None:
         (
             ("revision", gateways["revision"] or "nothing is published"),
             ("version", output.short(gateways["version"])),
+            *((("late cycles", late),) if (late := gateways["late_cycles"]) else ()),
         )
     )
     _show_services(services)

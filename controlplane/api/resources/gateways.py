@@ -44,10 +44,11 @@ class PlaneOut(Wire):
 
 
 class GatewaysOut(Wire):
-    """The newest revision, and everyone against it."""
+    """The newest revision, and everyone against it; `late_cycles` since the start."""
 
     revision: int
     version: str
+    late_cycles: int
     items: list[GatewayOut]
     planes: list[PlaneOut]
 
@@ -65,6 +66,7 @@ async def list_gateways(services: Services, _caller: Viewer) -> GatewaysOut:
     return GatewaysOut(
         revision=revision,
         version="" if current is None else current.version,
+        late_cycles=services.loop.punctuality.late,
         items=[_gateway(kind, node, revision) for kind, nodes in by_kind for node in nodes],
         planes=[_plane(status) for status in statuses],
     )
