@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from controlplane.domain.findings import Observation
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState, Outcome
 from controlplane.domain.strategies.situation import CenterCurve, CurvePoint, Note, Shares
@@ -27,6 +28,7 @@ class Inputs:
         state: what the guards remembered before; `Decision.state` is after.
         period_s, cycle_s, day_s: of that time, in seconds.
     """
+        suspicions: what was suspicious about the service's metrics.
 
     generation: int
     state: GuardState
@@ -35,6 +37,7 @@ class Inputs:
     cycle_s: float
     day_s: float = 86_400.0
 
+    suspicions: tuple[Observation, ...] = ()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:

@@ -5,10 +5,11 @@ here depends on its arguments alone.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from controlplane.domain.decisions import Decision, Inputs, Trigger
+from controlplane.domain.findings import Observation
 from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.reserves import mustered
@@ -39,6 +40,7 @@ class Facts:
         shares: service -> data centre -> share in force, from the published snapshot, so that a
             crash between publishing and recording loses nothing.
         states: service -> what the guards remember.
+        suspicions: service -> what is suspicious about its metrics; absent is nothing.
     """
 
     fleet: Fleet
@@ -50,6 +52,7 @@ class Facts:
     limits: EnvelopeLimits
     now_s: float
     generation: int = 0
+    suspicions: Mapping[str, tuple[Observation, ...]] = field(default_factory=dict)
 
 
 def decide(facts: Facts, service: Service, trigger: Trigger) -> Decision:
@@ -80,6 +83,8 @@ def decide(facts: Facts, service: Service, trigger: Trigger) -> Decision:
             limits=facts.limits,
             period_s=situation.period_s,
             cycle_s=situation.cycle_s,
+            day_s=situation.day_s,
+            suspicions=situation.suspicions,
         ),
         center_curves=proposal.center_curves,
         learned=proposal.learned,
@@ -109,8 +114,10 @@ def situate(facts: Facts, service: Service) -> Situation:
         now_s=facts.now_s,
         period_s=facts.cadence.period_s,
         cycle_s=facts.cadence.cycle_s,
+        day_s=facts.cadence.day_s,
         model=model if in_service else None,
         demoted_model="" if model is None or in_service else demoted,
+        suspicions=facts.suspicions.get(service.name, ()),
     )
     return mustered(situation, facts.limits)
 

@@ -1,7 +1,7 @@
 """The declared fleet: what it is now, what a change would do, and the change itself.
 
-One place for REST and CLI. A change that removes a large share is refused unless forced, and
-every change is audited in the transaction that stores it.
+One place for REST and CLI. A change that removes or moves a large share is refused unless forced
+(`engine.fleet_guard`), and every change is audited in the transaction that stores it.
 """
 
 import asyncio
@@ -11,14 +11,13 @@ from enum import StrEnum
 from controlplane.domain import canonical
 from controlplane.domain.access import AuditEntry, Principal
 from controlplane.domain.decisions import Trigger
-from controlplane.domain.errors import Conflict, Refused
+from controlplane.domain.errors import Conflict
+from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.domain.topology import Fleet, normalized
+from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments
 from controlplane.ports import FleetStore, StoredFleet
-
-# Law 4: a change that removes more of one kind than this is suspicious (share, 0..1).
-MOST_REMOVED = 0.30
 
 
 class ChangeKind(StrEnum):
@@ -48,22 +47,53 @@ class FleetChange:
 
 
 class Fleets:
-    """The newest fleet in memory, changed by compare-and-set on its generation."""
+    """The newest fleet in memory, changed by compare-and-set on its generation.
 
-    def __init__(self, store: FleetStore, pokes: Pokes, instruments: Instruments) -> None:
+    Args:
+        guard: judges changes; None knows nothing of what is published.
+    """
+
+    def __init__(
+        self,
+        store: FleetStore,
+        pokes: Pokes,
+        instruments: Instruments,
+        guard: FleetGuard | None = None,
+    ) -> None:
+        self._guard = guard or FleetGuard(None, SuspicionLimits(), instruments)
         self._store = store
         self._pokes = pokes
         self._now = instruments.now
         self._current = StoredFleet(fleet=Fleet(), generation=0)
+        self._stored = 0
 
     @property
     def current(self) -> StoredFleet:
         """The fleet in force; empty, generation 0, before the first."""
         return self._current
 
+    @property
+    def held(self) -> bool:
+        """Whether nothing may be built from it, because a newer fleet was in force."""
+        return self._guard.behind
+
     async def restore(self) -> None:
-        """Read the newest fleet from the store."""
-        self._current = await self._store.load()
+        """Read the newest fleet from the store; an older one than is known is not taken."""
+        stored = await self._store.load()
+        self._stored = stored.generation
+        if stored.generation < self._current.generation:
+            self._guard.store_behind(stored.generation, self._current.generation)
+        else:
+            self._current = stored
+
+    def confirm(self, generation: int) -> None:
+        """Hold what is published when it was built from a newer fleet than this one."""
+        if self._current.generation < generation:
+            self._guard.store_behind(self._current.generation, generation)
+
+    def look(self) -> None:
+        """What time changes: a refused change is forgotten after its time."""
+        self._guard.look()
 
     async def plan(self, fleet: Fleet, expected_generation: int | None = None) -> FleetChange:
         """What `apply` would change; Conflict as there."""
@@ -83,20 +113,21 @@ class Fleets:
 
         Args:
             expected_generation: the generation that the caller has seen; None takes the newest.
-            force: allow removing more than `MOST_REMOVED` of one kind; audited.
+            force: also when the guard finds it suspicious; audited.
 
         Raises:
             Conflict: the fleet is no longer at `expected_generation`.
-            Refused: too much would be removed and it is not forced.
+            Refused: too much would be removed or moved and it is not forced.
         """
         current = self._expected(expected_generation)
         # Thousands of items take longer than the loop may be held up; should the fleet change
         # meanwhile, the store refuses this one.
         change = await asyncio.to_thread(_difference, current, fleet)
         if not change.lines:
+            self._guard.unchanged()
             return change
         if not force:
-            _refuse_mass_removal(current.fleet, fleet)
+            self._guard.check(current.fleet, normalized(fleet), author)
         audit = AuditEntry(
             time_s=self._now(),
             author=author.name,
@@ -106,7 +137,10 @@ class Fleets:
             before=canonical.digest(canonical.encode(current.fleet)),
             after="; ".join(f"{line.kind} {line.subject}" for line in change.lines)[:4000],
         )
-        self._current = await self._store.replace(normalized(fleet), current.generation, audit)
+        # The store's own count: after it came back older, a forced change goes on from there.
+        self._current = await self._store.replace(normalized(fleet), self._stored, audit)
+        self._stored = self._current.generation
+        self._guard.accepted()
         self._pokes.poke(Trigger.OPERATOR)
         return change
 
@@ -153,34 +187,3 @@ def _line(subject: str, before: str, after: str) -> ChangeLine | None:
     elif not after:
         kind = ChangeKind.REMOVE
     return ChangeLine(kind=kind, subject=subject, before=before, after=after)
-
-
-def _refuse_mass_removal(current: Fleet, wanted: Fleet) -> None:
-    """Law 4: each kind on its own, endpoints counted one by one."""
-    before, after = _members(current), _members(wanted)
-    for kind, members in before.items():
-        removed = sorted(members - after[kind])
-        if members and len(removed) / len(members) > MOST_REMOVED:
-            raise Refused(
-                "mass_removal",
-                f"this removes {len(removed)} of {len(members)} {kind}, more than "
-                f"{MOST_REMOVED:.0%}: check the file, or force it",
-                {"removed": removed[:50], "limit": MOST_REMOVED, "force": "force=true"},
-            )
-
-
-def _members(fleet: Fleet) -> dict[str, set[str]]:
-    return {
-        "data centers": {center.name for center in fleet.datacenters},
-        "pools": {pool.name for pool in fleet.pools},
-        "services": {service.name for service in fleet.services},
-        "gateways": {gateway.name for gateway in fleet.gateways},
-        "routes": {route.id for route in fleet.routes},
-        "metric sources": {source.name for source in fleet.metric_sources},
-        "endpoints": {
-            f"{service.name} {cluster.datacenter} {endpoint.address}:{endpoint.port}"
-            for service in fleet.services
-            for cluster in service.clusters
-            for endpoint in cluster.endpoints
-        },
-    }

@@ -1,8 +1,9 @@
 """Intake: samples become facts, or findings.
 
 Called by the API (and by pulling sources). Each sample is judged alone: a bad one is a finding
-in the receipt, the rest count. Good ones enter the window at once and the store soon after; the
-store being away loses nothing that memory can hold.
+in the receipt, the rest count. Trusted ones enter the window at once and the store soon after;
+suspicious ones are stored and marked, and no decision reads them. The store being away loses
+nothing that memory can hold.
 """
 
 import asyncio
@@ -14,12 +15,20 @@ import structlog
 
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import ControlPlaneError, Retryable
-from controlplane.domain.telemetry import Sample, ServiceWindow, check, extended
+from controlplane.domain.suspicion.doubt import Suspicion
+from controlplane.domain.telemetry import (
+    Sample,
+    ServiceWindow,
+    check,
+    extended,
+    first_received,
+    without,
+)
 from controlplane.domain.topology import Fleet
-from controlplane.engine.cadence import Cadence
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments, Stage
+from controlplane.engine.suspicion import Suspicions
 from controlplane.ports import SampleStore
 
 log = structlog.get_logger(__name__)
@@ -30,25 +39,31 @@ MOST_PENDING = 1_000_000
 CLOCK_AHEAD_S = 300.0
 WRITE_EVERY_S = 1.0
 # Judged before others get a turn: some 10 ms.
-AT_ONCE = 500
+AT_ONCE = 250
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleFinding:
-    """What is wrong with one sample of a call; `index` counts from 0."""
+    """What is wrong with one sample of a call; `index` counts from 0.
+
+    `subject` is its service and data centre, as far as it names them.
+    """
 
     index: int
     code: str
     message: str
     field: str = ""
+    subject: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """Answer to one call."""
+    """Answer to one call: how many were taken, which were refused, and which of those taken
+    are suspicious, so that they are stored and no decision reads them."""
 
     accepted: int
     findings: tuple[SampleFinding, ...] = ()
+    suspicious: tuple[SampleFinding, ...] = ()
 
 
 class Intake:
@@ -56,8 +71,9 @@ class Intake:
 
     Args:
         fleets: samples of services that the fleet in force does not declare are findings.
-        pokes: gets an alarm when a sample is over its service's level.
-        cadence: length of a period and of the windows.
+        pokes: gets an alarm when a trusted sample is over its service's level.
+        suspicions: the judge of what is well-formed, with the length of a period and of the
+            windows.
     """
 
     def __init__(
@@ -65,24 +81,31 @@ class Intake:
         store: SampleStore,
         fleets: Fleets,
         pokes: Pokes,
-        cadence: Cadence,
+        suspicions: Suspicions,
         instruments: Instruments,
     ) -> None:
         self._store = store
         self._fleets = fleets
         self._pokes = pokes
-        self._cadence = cadence
+        self._suspicions = suspicions
+        self._cadence = suspicions.cadence
         self._now = instruments.now
         self._stages = instruments.stages
         self._alarmed_s: dict[str, float] = {}
         self._windows: dict[str, ServiceWindow] = {}
         self._pending: deque[Sample] = deque(maxlen=MOST_PENDING)
         self.accepted = 0
+        self.suspicious = 0
         self.refused = 0
 
     def window(self, service: str) -> ServiceWindow:
         """Recent samples of a service; an empty window when there are none."""
         return self._windows.get(service, ServiceWindow(service=service))
+
+    @property
+    def suspicions(self) -> Suspicions:
+        """What is not taken for true."""
+        return self._suspicions
 
     @property
     def waiting(self) -> int:
@@ -91,18 +114,36 @@ class Intake:
 
     async def accept(self, samples: Sequence[Sample]) -> Receipt:
         """Judge and take samples; `received_s` is set here."""
-        findings: list[SampleFinding] = []
+        refused: list[SampleFinding] = []
+        suspicious: list[SampleFinding] = []
         with self._stages.measure(Stage.INTAKE):
             for start in range(0, len(samples), AT_ONCE):
                 some = samples[start : start + AT_ONCE]
-                good = self._judge(some, start, findings)
-                self._extend(good)
-                self._pending.extend(good)
+                good: list[Sample] = []
+                for index, sample in enumerate(some, start):
+                    if (finding := self._check(index, sample)) is not None:
+                        refused.append(finding)
+                    elif (doubt := self._take(index, sample, good)) is not None:
+                        suspicious.append(doubt)
                 self._alarm(good)
-                self.accepted += len(good)
-                self.refused += len(some) - len(good)
+                self._suspicions.report({sample.service for sample in some})
                 await asyncio.sleep(0)
-        return Receipt(accepted=len(samples) - len(findings), findings=tuple(findings))
+        return Receipt(
+            accepted=len(samples) - len(refused),
+            findings=tuple(refused),
+            suspicious=tuple(suspicious),
+        )
+
+    def refuse(self, findings: Iterable[SampleFinding]) -> None:
+        """Samples that nobody could read, as far as they name what they are about."""
+        for one in findings:
+            self._refused(one)
+            self._suspicions.report([one.subject[0]])
+
+    def release(self, samples: Iterable[Sample]) -> None:
+        """Take in what was held and is true on an operator's word."""
+        self._extend(samples)
+        self._pending.extend(samples)
 
     async def restore(self) -> None:
         """Fill the windows from the store after a restart.
@@ -111,7 +152,16 @@ class Intake:
         """
         since_s = self._now() - self._cadence.window_s
         for service in self._fleets.current.fleet.services:
-            self._extend(await self._store.since(service.name, since_s))
+            stored = await self._store.since(service.name, since_s)
+            self._extend(sample for sample in stored if sample.suspicion is None)
+            self._suspicions.restored(stored)
+            self._suspicions.report([service.name])
+
+    async def watch(self) -> None:
+        """Look once a period for what no sample tells, until cancelled."""
+        while True:
+            await asyncio.sleep(self._cadence.period_s)
+            await self._suspicions.look(self.window)
 
     async def run(self) -> None:
         """Write what was accepted to the store, batch by batch, until cancelled."""
@@ -135,20 +185,46 @@ class Intake:
             self._pending.extendleft(reversed(batch))
             log.warning("samples.store_away", waiting=len(self._pending), reason=error.message)
 
-    def _judge(
-        self, samples: Sequence[Sample], start: int, findings: list[SampleFinding]
-    ) -> list[Sample]:
-        """The good ones; a bad one's finding is added, numbered from `start`."""
-        now_s = self._now()
-        fleet = self._fleets.current.fleet
-        good: list[Sample] = []
-        for index, sample in enumerate(samples, start):
-            finding = _finding(index, sample, fleet, now_s)
-            if finding is None:
-                good.append(replace(sample, received_s=now_s))
-            else:
-                findings.append(finding)
-        return good
+    def _check(self, index: int, sample: Sample) -> SampleFinding | None:
+        """What makes a sample no fact; counted and remembered."""
+        finding = _finding(index, sample, self._fleets.current.fleet, self._now())
+        if finding is not None:
+            self._refused(finding)
+        return finding
+
+    def _take(self, index: int, sent: Sample, good: list[Sample]) -> SampleFinding | None:
+        """Trust a sample, which joins the good ones, or hold it and say why."""
+        sample = self._received(sent)
+        suspicion = self._suspicions.judge(sample, self.window(sample.service))
+        if suspicion is not None:
+            self._hold(sample, suspicion)
+            return _suspected(index, sample, suspicion)
+        self.accepted += 1
+        self._extend((sample,))
+        self._pending.append(sample)
+        good.append(sample)
+        return None
+
+    def _received(self, sample: Sample) -> Sample:
+        """The sample with its receipt: now, or when its time was sent first."""
+        received = replace(sample, received_s=self._now(), suspicion=None)
+        newest = self._suspicions.newest(sample.service, sample.datacenter)
+        if newest is None or sample.time_s > newest.time_s:
+            return received
+        history = self.window(sample.service).samples.get(sample.datacenter, ())
+        return first_received((newest, *history), received)
+
+    def _refused(self, finding: SampleFinding) -> None:
+        self.refused += 1
+        self._suspicions.refused(*finding.subject, finding.message)
+
+    def _hold(self, sample: Sample, suspicion: Suspicion) -> None:
+        """Store it, marked, and keep it out of the window with those that it betrays."""
+        self.suspicious += 1
+        self._windows[sample.service] = without(self.window(sample.service), suspicion.also)
+        self._pending.extend(
+            replace(one, suspicion=suspicion.doubt.value) for one in (*suspicion.also, sample)
+        )
 
     def _extend(self, samples: Iterable[Sample]) -> None:
         by_service: dict[str, list[Sample]] = {}
@@ -175,11 +251,17 @@ class Intake:
 
 
 def _finding(index: int, sample: Sample, fleet: Fleet, now_s: float) -> SampleFinding | None:
+    subject = (sample.service, sample.datacenter)
     try:
         check(sample, fleet)
     except ControlPlaneError as error:
-        field = error.details.get("field", "")
-        return SampleFinding(index=index, code=error.code, message=error.message, field=str(field))
+        return SampleFinding(
+            index=index,
+            code=error.code,
+            message=error.message,
+            field=str(error.details.get("field", "")),
+            subject=subject,
+        )
     if sample.time_s > now_s + CLOCK_AHEAD_S:
         return SampleFinding(
             index=index,
@@ -187,5 +269,15 @@ def _finding(index: int, sample: Sample, fleet: Fleet, now_s: float) -> SampleFi
             message=f"time is {sample.time_s - now_s:.0f} s ahead of this clock; "
             f"the limit is {CLOCK_AHEAD_S:.0f} s: check the sender's clock",
             field="time",
+            subject=subject,
         )
     return None
+
+
+def _suspected(index: int, sample: Sample, suspicion: Suspicion) -> SampleFinding:
+    return SampleFinding(
+        index=index,
+        code=suspicion.doubt,
+        message=suspicion.message,
+        subject=(sample.service, sample.datacenter),
+    )

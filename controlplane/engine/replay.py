@@ -136,6 +136,7 @@ def situation_of(
         limits=inputs.limits,
         now_s=decision.time_s,
         generation=inputs.generation,
+        suspicions={service.name: inputs.suspicions},
     )
     # As recorded, not as weights say it: those are rounded.
     return replace(situate(facts, service), applied=decision.applied)

@@ -10,11 +10,17 @@ from pydantic.fields import FieldInfo
 from controlplane.domain.errors import Invalid
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.retraining import RetrainingLimits
+from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.engine.cadence import Cadence
 from controlplane.settings import CLIENT_VARIABLES, PREFIX, Settings, load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
-NESTED = {"retraining": RetrainingLimits, "cadence": Cadence, "envelope": EnvelopeLimits}
+NESTED = {
+    "retraining": RetrainingLimits,
+    "cadence": Cadence,
+    "envelope": EnvelopeLimits,
+    "suspicion": SuspicionLimits,
+}
 
 
 def rows(title: str) -> dict[str, list[str]]:
@@ -51,7 +57,7 @@ def test_unit_default_range_and_reason_are_told(name: str) -> None:
     assert reason
 
 
-@pytest.mark.parametrize("title", ["Cadence", "Retraining", "Envelope"])
+@pytest.mark.parametrize("title", ["Cadence", "Retraining", "Envelope", "Suspicion"])
 def test_nested_settings_have_their_defaults(title: str) -> None:
     values = dataclasses.asdict(NESTED[title.lower()]())
     told = rows(title)

@@ -4,9 +4,11 @@ from dataclasses import dataclass, field, replace
 
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.domain.topology import Fleet
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.findings import Findings
+from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.intake import Intake
 from controlplane.engine.loop import LoopParts, ReconcileLoop
@@ -15,6 +17,7 @@ from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publication import Publication
 from controlplane.engine.records import Records
 from controlplane.engine.stages import Instruments
+from controlplane.engine.suspicion import SuspicionRules, Suspicions
 from tests.builders import OPERATOR, sample
 from tests.fakes import MemoryStores
 
@@ -49,8 +52,10 @@ class Rig:
         self.pokes = Pokes()
         self.publication = Publication()
         stores, instruments = self.stores, self.instruments
-        self.fleets = Fleets(stores.fleets, self.pokes, instruments)
-        self.intake = Intake(stores.samples, self.fleets, self.pokes, Cadence(), instruments)
+        guard = FleetGuard(self.publication, SuspicionLimits(), instruments)
+        self.fleets = Fleets(stores.fleets, self.pokes, instruments, guard)
+        suspicions = Suspicions(self.fleets, self.publication, SuspicionRules(), instruments)
+        self.intake = Intake(stores.samples, self.fleets, self.pokes, suspicions, instruments)
         self.models = Models(stores.models, self.fleets, instruments)
         self.records = Records(stores.decisions, instruments)
         parts = LoopParts(

@@ -2,11 +2,11 @@ import asyncio
 import math
 
 from controlplane.domain.decisions import Trigger
-from controlplane.engine.cadence import Cadence
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.intake import Intake
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments
+from controlplane.engine.suspicion import SuspicionRules, Suspicions
 from tests.builders import OPERATOR, fleet, sample
 from tests.fakes import MemoryFleetStore, MemorySampleStore, Outage
 
@@ -21,7 +21,9 @@ class Rig:
         self.pokes = Pokes(quiet_s=0.001)
         instruments = Instruments(now=lambda: self.now_s)
         self.fleets = Fleets(MemoryFleetStore(), self.pokes, instruments)
-        self.intake = Intake(self.store, self.fleets, self.pokes, Cadence(), instruments)
+        self.instruments = instruments
+        self.suspicions = Suspicions(self.fleets, None, SuspicionRules(), instruments)
+        self.intake = Intake(self.store, self.fleets, self.pokes, self.suspicions, instruments)
 
     async def started(self) -> "Rig":
         await self.fleets.apply(fleet(), OPERATOR)
@@ -87,7 +89,8 @@ async def test_windows_come_back_after_a_restart_with_their_age() -> None:
     await rig.intake.accept([sample("beijing-1"), sample("beijing-2")])
     await rig.intake.flush()
     rig.now_s += 500.0
-    again = Intake(rig.store, rig.fleets, rig.pokes, Cadence(), Instruments(now=lambda: rig.now_s))
+    suspicions = Suspicions(rig.fleets, None, SuspicionRules(), rig.instruments)
+    again = Intake(rig.store, rig.fleets, rig.pokes, suspicions, rig.instruments)
     await again.restore()
     assert again.window("tickets").age_s("beijing-2", rig.now_s) == 500.0
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from controlplane.domain.errors import Invalid, Retryable
+from controlplane.domain.findings import Source
 from controlplane.domain.sources import DeclaredSource
 from controlplane.engine.pull import Puller, PullOutcome, silent_s
 from tests import builders
@@ -38,7 +39,11 @@ class Pulling:
 
     def found(self) -> list[tuple[str, str]]:
         standing = self.rig.instruments.findings.standing()
-        return [(one.observation.code, one.observation.subject) for one in standing]
+        return [
+            (one.observation.code, one.observation.subject)
+            for one in standing
+            if one.source is Source.METRIC_SOURCE
+        ]
 
     def newest_s(self, center: str = EAST) -> float | None:
         newest = self.rig.intake.window("tickets").latest(center)

@@ -86,6 +86,7 @@ SAMPLES = Table(
     Column("disk", Float),
     Column("ingress_bandwidth_bps", Float),
     PrimaryKeyConstraint("service", "time_s", "datacenter"),
+    Column("suspicion", String),
     sqlite_with_rowid=False,
 )
 

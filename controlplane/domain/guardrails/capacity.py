@@ -66,7 +66,8 @@ def relieved(
     So a model that proposes nothing or nonsense cannot keep a centre overloaded. A declared
     ratio is an operator's word and stays.
     """
-    if draft.course is not Course.HOLD or not draft.hot or draft.proposal.strategy in DECLARED:
+    held = draft.course in (Course.HOLD, Course.DOUBTED)
+    if not held or not draft.hot or draft.proposal.strategy in DECLARED:
         return draft
     use = draft.use_per_share
     now = peak(use, situation.applied)

@@ -33,6 +33,8 @@ class Course(StrEnum):
     # Held or ramped without metrics to go by: no later guard judges anything.
     BLIND_HOLD = "blind-hold"
     RAMP = "ramp"
+    # Held because the input is suspicious: only relief by what is trusted may still move.
+    DOUBTED = "doubted"
     # Off an overloaded split, against the strategy.
     RELIEF = "relief"
 

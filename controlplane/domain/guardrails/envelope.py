@@ -17,7 +17,7 @@ from controlplane.domain.guardrails.draft import (
     distance,
     predicted_ms,
 )
-from controlplane.domain.guardrails.freshness import fresh, in_force, sane
+from controlplane.domain.guardrails.freshness import fresh, in_force, sane, unsuspected
 from controlplane.domain.guardrails.learning import (
     margin,
     promise_kept,
@@ -47,6 +47,7 @@ GUARDS: tuple[Guard, ...] = (
     fresh,
     sane,
     measured,
+    unsuspected,
     well_formed,
     called,
     promise_kept,

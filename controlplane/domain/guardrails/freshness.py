@@ -61,6 +61,18 @@ def sane(draft: Draft, situation: Situation, state: GuardState, limits: Envelope
     return noted(blind, "metrics_insane", f"newest sample of {', '.join(absurd)} is no fact")
 
 
+def unsuspected(
+    draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits
+) -> Draft:
+    """Hold while something about the service's metrics is suspicious; each is a note."""
+    if draft.course is not Course.MOVE or not situation.suspicions:
+        return draft
+    doubted = replace(draft, target=situation.applied, course=Course.DOUBTED)
+    for suspicion in situation.suspicions:
+        doubted = noted(doubted, suspicion.code, f"{suspicion.subject}: {suspicion.message}")
+    return doubted
+
+
 def _ages_s(situation: Situation, state: GuardState) -> list[float]:
     """Age of the newest sample of every centre that bears traffic, now or in normal times.
 

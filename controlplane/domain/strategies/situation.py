@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from controlplane.domain.findings import Observation
 from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.telemetry import ServiceWindow
 from controlplane.domain.topology import Cluster, Datacenter, Role, Service
@@ -111,6 +112,7 @@ class Situation:
             length of a day, which is less where time is scaled.
         model: the one in service; None without one, and while it is demoted.
         demoted_model: digest of a model that the skill guard took out of service.
+        suspicions: what is suspicious about the metrics; `window` has trusted samples only.
         muster: who bears traffic; without one it is by role.
     """
 
@@ -124,6 +126,7 @@ class Situation:
     day_s: float = 86_400.0
     model: LearnedModel | None = None
     demoted_model: str = ""
+    suspicions: tuple[Observation, ...] = ()
     muster: Muster = Muster()
 
     @property

@@ -4,7 +4,7 @@ Called by `engine.suspicion` for each sample that is well-formed. Several doubts
 are all named, so that an operator can take one for true and still be told of the other.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from controlplane.domain.suspicion.doubt import Doubt, Suspicion
@@ -44,21 +44,22 @@ def judge(sample: Sample, past: Past, limits: SuspicionLimits) -> tuple[Suspicio
 
 
 def stopped(
-    newest: Mapping[str, Sample], bearing: Collection[str], now_s: float, fresh_s: float
+    received_s: Mapping[str, float], now_s: float, fresh_s: float
 ) -> tuple[Suspicion, ...]:
-    """Data centres that bear traffic and sent nothing new for longer than `fresh_s`.
+    """Data centres of which nothing new was received for longer than `fresh_s`.
 
-    A data centre that never sent anything is none of them: nothing stopped.
+    Args:
+        received_s: data centre -> the last receipt of something new, UTC epoch seconds.
     """
     return tuple(
         Suspicion(
             doubt=Doubt.STOPPED,
             centers=(name,),
-            message=f"{name} sent no new sample for {now_s - newest[name].received_s:.0f} s, "
-            f"the limit is {fresh_s:g} s: look at its exporter; a repeated time is not new",
+            message=f"{name} sent no new sample for {now_s - last_s:.0f} s, the limit is "
+            f"{fresh_s:g} s: look at its exporter; a repeated time is not new",
         )
-        for name in sorted(bearing)
-        if name in newest and now_s - newest[name].received_s > fresh_s
+        for name, last_s in sorted(received_s.items())
+        if now_s - last_s > fresh_s
     )
 
 
