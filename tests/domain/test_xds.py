@@ -281,3 +281,25 @@ def test_a_stream_is_a_value() -> None:
 def test_a_consumer_that_is_offered_nothing_runs_nothing() -> None:
     stream, _ = xds.receive(xds.Stream(), Request(type=CDS))
     assert not xds.settled(stream, {})
+
+
+def test_who_refused_routes_is_not_sent_what_it_runs_already() -> None:
+    consumer = settled()
+    consumer.offers[RDS] = "r2"
+    consumer.sent()
+    consumer.answer(RDS, "no")
+    consumer.offers[RDS] = "r1"
+    assert consumer.sent() == []
+    assert xds.settled(consumer.stream, consumer.offers)
+    consumer.ask(RDS, WEB | {"more"})
+    assert consumer.sent() == [(RDS, "r1")]
+
+
+def test_who_refused_clusters_has_taken_the_good_ones_and_is_sent_the_earlier_ones() -> None:
+    consumer = settled()
+    consumer.offers[CDS] = "c2"
+    consumer.sent()
+    consumer.answer(CDS, "no")
+    consumer.answer(EDS)
+    consumer.offers[CDS] = "c1"
+    assert consumer.sent() == [(CDS, "c1"), (EDS, "e1")]

@@ -3,9 +3,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from controlplane.domain.errors import ControlPlaneError, Rejected, Retryable
-from controlplane.domain.findings import Observation
+from controlplane.domain.findings import Observation, Source
 from controlplane.domain.snapshot import Snapshot, build
-from controlplane.engine.delivery import Courier, DeliveryState
+from controlplane.engine.delivery import REPAIR_S, Courier, DeliveryState
 from controlplane.engine.publication import Publication
 from controlplane.engine.stages import Instruments
 from controlplane.ports import Artifact, PlaneNode
@@ -21,6 +21,7 @@ class Plane:
         self.failures = failures
         self.in_force: list[int] = []
         self.refused: list[Observation] = []
+        self.repair_fails: ControlPlaneError | None = None
 
     def render(self, snapshot: Snapshot) -> Artifact:
         return Artifact(
@@ -36,6 +37,8 @@ class Plane:
         return []
 
     async def repair(self) -> tuple[Observation, ...]:
+        if self.repair_fails is not None:
+            raise self.repair_fails
         return tuple(self.refused)
 
 
@@ -74,4 +77,52 @@ async def test_a_refusal_is_reported_and_not_repeated() -> None:
     publication.publish(_snapshot(2))
     await _until(lambda: courier.status.state is DeliveryState.IN_FORCE)
     assert plane.in_force == [2]
+    task.cancel()
+
+
+async def test_what_is_not_in_force_becomes_findings_that_clear() -> None:
+    publication, instruments = Publication(), Instruments()
+    plane = Plane([])
+    plane.refused = [Observation(code="item_refused", subject="route/r7", message="missing )")]
+    courier = Courier(plane, publication, instruments)
+    task = asyncio.create_task(courier.run())
+    publication.publish(_snapshot(1))
+    await _until(lambda: instruments.findings.standing() != [])
+    (finding,) = instruments.findings.standing()
+    assert (finding.source, finding.observation) == (Source.DATA_PLANE, plane.refused[0])
+    assert courier.status.refused == tuple(plane.refused)
+    plane.refused = []
+    await _until(lambda: instruments.findings.standing() == [])
+    assert courier.status.refused == ()
+    task.cancel()
+
+
+async def test_a_snapshot_refused_as_a_whole_is_a_finding_on_the_plane() -> None:
+    publication, instruments = Publication(), Instruments()
+    plane = Plane([Rejected("refused", "no"), Rejected("refused", "no")])
+    task = asyncio.create_task(Courier(plane, publication, instruments).run())
+    publication.publish(_snapshot(1))
+    await _until(lambda: instruments.findings.standing() != [])
+    (finding,) = instruments.findings.standing()
+    assert finding.observation.subject == "plane/plane"
+    plane.failures = []
+    publication.publish(_snapshot(2))
+    await _until(lambda: instruments.findings.standing() == [])
+    task.cancel()
+
+
+async def test_a_plane_that_cannot_be_repaired_keeps_its_findings() -> None:
+    publication, instruments = Publication(), Instruments()
+    plane = Plane([])
+    plane.refused = [Observation(code="item_refused", subject="route/r7", message="missing )")]
+    courier = Courier(plane, publication, instruments)
+    task = asyncio.create_task(courier.run())
+    publication.publish(_snapshot(1))
+    await _until(lambda: instruments.findings.standing() != [])
+    plane.repair_fails = Retryable("plane_away", "no answer")
+    plane.refused = []
+    await asyncio.sleep(REPAIR_S * 1.5)
+    assert len(instruments.findings.standing()) == 1
+    plane.repair_fails = None
+    await _until(lambda: instruments.findings.standing() == [])
     task.cancel()

@@ -15,6 +15,7 @@ class AdsClient:
     def __init__(self, call: grpc.aio.StreamStreamCall, node: str, group: str) -> None:
         self.call = call
         self._node, self._group = node, group
+        self.program = "envoy"
 
     async def ask(
         self, kind: ResourceType, *names: str, version: str = "", nonce: str = ""
@@ -26,6 +27,7 @@ class AdsClient:
             response_nonce=nonce,
         )
         message.node.id, message.node.cluster = self._node, self._group
+        message.node.user_agent_name = self.program
         await self.call.write(message.SerializeToString())
 
     async def response(self) -> discovery_pb2.DiscoveryResponse:
@@ -42,9 +44,11 @@ class AdsClient:
         )
         await self.call.write(message.SerializeToString())
 
-    async def nack(self, response: discovery_pb2.DiscoveryResponse, words: str) -> None:
+    async def nack(
+        self, response: discovery_pb2.DiscoveryResponse, words: str, *names: str
+    ) -> None:
         message = discovery_pb2.DiscoveryRequest(
-            type_url=response.type_url, response_nonce=response.nonce
+            type_url=response.type_url, resource_names=names, response_nonce=response.nonce
         )
         message.error_detail.message = words
         await self.call.write(message.SerializeToString())

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.live_envoy import stats
-from controlplane.domain.routing import PathMatchType, Route
+from controlplane.domain.routing import PathMatch, PathMatchType, Route
 from tests.adapters.envoy.site import Live, exact, prefix, running
 
 WORKERS = 8
@@ -212,3 +213,57 @@ async def test_what_no_rule_names_is_not_found(live: Live) -> None:
     assert (await live.get("/api")).status_code == 404
     assert (await live.get("/api", host="a.example:80")).status_code == 200
     assert (await live.get("/apix", host="a.example")).status_code == 404
+
+
+EXPRESSIONS = (
+    ("/api", "PathPrefix"),
+    ("/api/one", "Exact"),
+    ("/one", "Exact"),
+    ("/apix[0-9]+", "RegularExpression"),
+    ("/[a-z]+/[0-9]+", "RegularExpression"),
+    ("/one[0-9]|/two", "RegularExpression"),
+)
+EXPRESSION_PATHS = (
+    *("/api", "/api/1", "/api/one", "/apix1", "/apix", "/apix1/2", "/user/12", "/user/12?x=/api"),
+    *("/one", "/one1", "/two", "/one1/2", "/ones/2", "/", "/USER/1", "/three", "/user/12/"),
+)
+
+
+def naive_with_expressions(path: str) -> str:
+    """By the definition: exact, the longest prefix by segments, the first expression by id."""
+    plain = path.partition("?")[0]
+    for value, kind in EXPRESSIONS:
+        if kind == "Exact" and plain == value:
+            return f"{value} {kind}"
+    for value, kind in EXPRESSIONS:
+        if kind == "PathPrefix" and (plain == value or plain.startswith(f"{value}/")):
+            return f"{value} {kind}"
+    for value, kind in EXPRESSIONS:
+        if kind == "RegularExpression" and re.fullmatch(value, plain):
+            return f"{value} {kind}"
+    return ""
+
+
+async def test_expressions_match_whole_paths_behind_everything_else(live: Live) -> None:
+    services = {f"s{i}": f"{value} {kind}" for i, (value, kind) in enumerate(EXPRESSIONS)}
+    live.services = [live.service(name) for name in services]
+    live.routes = [
+        Route(
+            id=name,
+            service=name,
+            path=PathMatch(type=PathMatchType(text.split()[1]), value=text.split()[0]),
+        )
+        for name, text in services.items()
+    ]
+    await live.publish(0.5)
+    async with asyncio.timeout(5):
+        while (await live.plane.observe())[0].revision != live.revision:
+            await asyncio.sleep(0.01)
+    for path in EXPRESSION_PATHS:
+        before = await _totals(live)
+        answer = await live.get(path)
+        after = await _totals(live)
+        taken = [services[name] for name in after if after[name] > before.get(name, 0)]
+        wanted = naive_with_expressions(path)
+        assert taken == ([wanted] if wanted else []), path
+        assert answer.status_code == (200 if wanted else 404), path

@@ -1,0 +1,209 @@
+"""What the local Envoy refuses is left out; everything else is served."""
+
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from envoy.config.route.v3 import route_pb2
+
+from controlplane.adapters.envoy.clearance import Clearance, ClearanceOptions
+from controlplane.adapters.envoy.preflight import Preflight, find_envoy
+from controlplane.adapters.envoy.refusal_file import RefusalFile
+from controlplane.adapters.envoy.render import Renderer
+from controlplane.domain.errors import Rejected
+from controlplane.domain.findings import Observation
+from controlplane.domain.routing import PathMatch, PathMatchType, Route
+from controlplane.domain.topology import Fleet, GatewayGroup
+from controlplane.ports import Artifact
+from tests.adapters.envoy.site import SMALL, prefix, service, snapshot
+
+
+def regex(name: str, value: str, target: str = "web") -> Route:
+    match = PathMatch(type=PathMatchType.REGULAR_EXPRESSION, value=value)
+    return Route(id=name, service=target, path=match, hosts=(f"{name}.example",))
+
+
+def made(declared: Fleet, revision: int = 1) -> Artifact:
+    return Renderer().render(snapshot(declared, revision))
+
+
+def with_routes(*routes: Route) -> Fleet:
+    return replace(SMALL, routes=(*SMALL.routes, *routes))
+
+
+def served(artifact: Artifact) -> set[str]:
+    return {f"route/{r.id}" for r in artifact.snapshot.content.routes.routes} | {
+        name for name, _ in artifact.parts if not name.startswith("route/")
+    }
+
+
+def subjects(found: tuple[Observation, ...]) -> dict[str, str]:
+    return {one.subject: one.code for one in found}
+
+
+def binary(folder: Path, script: str) -> Path:
+    """An "Envoy" that judges the file it is given as the script says."""
+    path = folder / "envoy"
+    path.write_text(f'#!/bin/sh\nfile="$4"\n{script}\n')
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def clearance(chosen: Path | None, search_s: float = 4.0, file: Path | None = None) -> Clearance:
+    options = ClearanceOptions(
+        preflight=Preflight(binary=chosen), search_s=search_s, refusals=RefusalFile(path=file)
+    )
+    return Clearance(options)
+
+
+MUTE = (
+    'if grep -q "poison" "$file"; then '
+    "echo \"error initializing configuration 'x': no words for it\"; exit 1; fi"
+)
+
+
+async def test_what_re2_alone_refuses_is_named_and_left_out() -> None:
+    one = clearance(find_envoy())
+    declared = with_routes(
+        regex("ahead", "/a(?=b)"),
+        regex("back", r"/(a)\1"),
+        regex("long", "/[a-zA-Z0-9]{1,1000}/[a-zA-Z0-9]{1,1000}"),
+        regex("good", "/[0-9]+"),
+    )
+    artifact = made(declared)
+    cleared = await one.clear(artifact)
+    found = one.observations(artifact)
+    assert subjects(found) == dict.fromkeys(
+        ["route/ahead", "route/back", "route/long"], "item_refused"
+    )
+    assert "invalid perl operator: (?=" in found[0].message
+    assert served(made(declared)) - served(cleared) == set(subjects(found))
+    assert cleared.revision == 1
+
+
+async def test_an_envoy_without_words_is_asked_by_halves(tmp_path: Path) -> None:
+    one = clearance(binary(tmp_path, MUTE))
+    good = [prefix(f"r{n}", "web", f"/r{n}") for n in range(20)]
+    declared = with_routes(*good, prefix("bad", "web", "/poison"))
+    artifact = made(declared)
+    cleared = await one.clear(artifact)
+    assert served(artifact) - served(cleared) == {"route/bad"}
+    assert subjects(one.observations(artifact)) == {"route/bad": "item_refused"}
+
+
+async def test_a_refused_service_takes_its_routes_along_and_no_other(tmp_path: Path) -> None:
+    one = clearance(binary(tmp_path, MUTE))
+    sick = service("poison", [9401], [9501])
+    declared = replace(
+        SMALL,
+        services=(*SMALL.services, sick),
+        routes=(*SMALL.routes, prefix("p", "poison", "/p")),
+    )
+    artifact = made(declared)
+    cleared = await one.clear(artifact)
+    assert served(artifact) - served(cleared) == {
+        "cluster/poison",
+        "endpoint/poison",
+        "route/p",
+    }
+    assert subjects(one.observations(artifact)) == {
+        "service/poison": "item_refused",
+        "route/p": "route_service_refused",
+    }
+
+
+async def test_a_refused_group_keeps_its_listener(tmp_path: Path) -> None:
+    one = clearance(binary(tmp_path, 'grep -q "6.6.6.6" "$file" && exit 1; exit 0'))
+    await one.clear(made(SMALL))
+    moved = replace(SMALL, gateways=(GatewayGroup(name="edge", listen_address="6.6.6.6"),))
+    artifact = made(moved, 2)
+    cleared = await one.clear(artifact)
+    assert dict(cleared.parts)["listener/edge"] == dict(made(SMALL).parts)["listener/edge"]
+    (found,) = one.observations(artifact)
+    assert found.held.startswith("its last accepted form stays")
+
+
+async def test_a_changed_item_keeps_its_last_accepted_form_until_it_is_corrected() -> None:
+    one = clearance(find_envoy())
+    await one.clear(made(with_routes(regex("x", "/good"))))
+    for revision in (2, 3):
+        cleared = await one.clear(made(with_routes(regex("x", "/a(?=b)")), revision))
+        kept = {route.id: route for route in cleared.snapshot.content.routes.routes}["x"]
+        assert kept.path.value == "/good"
+    artifact = made(with_routes(regex("x", "/better")), 4)
+    assert await one.clear(artifact) == artifact
+    assert one.observations(artifact) == ()
+
+
+async def test_weights_go_on_while_something_is_excluded() -> None:
+    one = clearance(find_envoy())
+    declared = with_routes(regex("x", "/a(?=b)"))
+    first = await one.clear(Renderer().render(snapshot(declared, 1, 0.5)))
+    second = await one.clear(Renderer().render(snapshot(declared, 2, 0.7)))
+    before, after = dict(first.parts), dict(second.parts)
+    assert {name for name in before if before[name] != after[name]} == {
+        "endpoint/api",
+        "endpoint/web",
+    }
+
+
+async def test_nothing_is_left_out_unjudged_while_nothing_is_known_to_be_good(
+    tmp_path: Path,
+) -> None:
+    declared = with_routes(prefix("bad", "web", "/poison"))
+    hasty = clearance(binary(tmp_path, MUTE), search_s=0.0)
+    artifact = made(declared)
+    with pytest.raises(Rejected, match="no single item explains it: no words for it"):
+        await hasty.clear(artifact)
+    assert hasty.observations(artifact) == ()
+    await hasty.clear(made(SMALL))
+    cleared = await hasty.clear(artifact)
+    assert served(artifact) - served(cleared) == {"route/bad"}
+
+
+async def test_a_binary_that_cannot_check_holds_nothing_up(tmp_path: Path) -> None:
+    for chosen in (
+        tmp_path / "nowhere",
+        binary(tmp_path, "echo 'an old version'; exit 1"),
+    ):
+        one = clearance(chosen)
+        artifact = made(with_routes(regex("x", "/a(?=b)")))
+        assert await one.clear(artifact) == artifact
+        (found,) = one.observations(artifact)
+        assert found.code == "envoy_preflight_unusable"
+        assert str(chosen) in found.message
+
+
+async def test_exclusions_outlive_a_restart_and_damage_is_survived(tmp_path: Path) -> None:
+    file = tmp_path / "refusals.json"
+    first = clearance(find_envoy(), file=file)
+    await first.clear(made(with_routes(regex("x", "/good"))))
+    bad = made(with_routes(regex("x", "/a(?=b)"), regex("y", "/b(?=c)")), 2)
+    cleared = await first.clear(bad)
+    again = clearance(None, file=file)
+    assert (await again.clear(bad)).parts == cleared.parts
+    assert again.observations(bad) == first.observations(bad)
+    file.write_text("{")
+    assert await clearance(None, file=file).clear(bad) == bad
+    assert RefusalFile(path=tmp_path / "no" / "folder").save(again.observations(bad)[:0]) is None
+
+
+def test_expressions_come_last_and_where_they_can_match() -> None:
+    declared = replace(
+        SMALL,
+        routes=(
+            prefix("api", "api", "/api"),
+            Route(id="re", service="web", path=regex("re", "/apix[0-9]").path),
+            Route(id="other", service="web", path=regex("other", "/user/[0-9]+").path),
+            Route(id="only", service="web", path=regex("o", "/o+").path, hosts=("o.example",)),
+        ),
+    )
+    message = route_pb2.RouteConfiguration.FromString(dict(made(declared).parts)["route/routes"])
+    everyone, only = message.virtual_hosts
+    text = str(everyone.matcher)
+    # Under the key /api only the expression that may begin so, behind the prefix; both for the
+    # rest. Each twice: for methods that may be repeated, and for the others.
+    assert text.count("apix[0-9]") == 4
+    assert text.count("/user/[0-9]+") == 2
+    assert str(only.matcher).count("/o+") == 2
