@@ -5,6 +5,7 @@ and restore the house, serve Envoys and the API, and only then let time pass.
 """
 
 import asyncio
+import gc
 import signal
 import socket
 import sys
@@ -29,6 +30,9 @@ log = structlog.get_logger(__name__)
 RETENTION_HOUR_UTC = 3
 # What a stop waits for callers that are slow to take their answer.
 SHUTDOWN_S = 1
+# Python looks for cycles after 700 new objects. Ours are frozen and form next to none, and a large
+# fleet or snapshot is hundreds of thousands: reading one takes 0.8 s with 700, 0.5 s with this.
+OBJECTS_BEFORE_GC = 10_000
 SOCKET_BACKLOG = 2_048
 
 
@@ -40,6 +44,7 @@ def run(settings: Settings) -> None:
         Retryable: a port or the data folder cannot be used.
     """
     logs.configure(settings.log_format)
+    gc.set_threshold(OBJECTS_BEFORE_GC)
     asyncio.run(serve(settings))
 
 

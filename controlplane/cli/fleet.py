@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 FLEET = "/v1/fleet"
 STDIN = Path("-")
+# As the server takes.
+MOST_BYTES = 5_000_000
 SIGNS = {"add": "+", "remove": "-", "change": "~"}
 
 FileOption = Annotated[
@@ -31,12 +33,25 @@ def register(app: typer.Typer) -> None:
     app.command()(export)
 
 
-def read_text(path: Path) -> str:
-    """The text of a file or of standard input; NotFound or Invalid with the file's name."""
+def read_text(path: Path, most_bytes: int) -> str:
+    """The text of a file or of standard input; NotFound or Invalid with the file's name.
+
+    A pipe or a device may have no end, so not much more than `most_bytes` is read.
+    """
     try:
-        return sys.stdin.read() if path == STDIN else path.read_text(encoding="utf-8")
+        if path == STDIN:
+            data = sys.stdin.buffer.read(most_bytes + 1)
+        else:
+            with path.open("rb") as file:
+                data = file.read(most_bytes + 1)
     except OSError as error:
         raise NotFound("file_unreadable", f"cannot read {path}: {error.strerror}") from error
+    if len(data) > most_bytes:
+        raise Invalid(
+            "file_too_large", f"{path} has more than {most_bytes} bytes; leave out or give in parts"
+        )
+    try:
+        return data.decode()
     except UnicodeDecodeError as error:
         raise Invalid(
             "file_not_text", f"byte {error.start} of {path} is not UTF-8; save it as UTF-8"
@@ -86,7 +101,7 @@ def export(context: typer.Context, as_json: JsonOption = False) -> None:
 def _body(file: Path) -> "Body":
     from controlplane.cli.client import Body
 
-    return Body(content=read_text(file).encode(), media_type="application/yaml")
+    return Body(content=read_text(file, MOST_BYTES).encode(), media_type="application/yaml")
 
 
 def _show(answer: Mapping[str, Any], as_json: bool) -> None:

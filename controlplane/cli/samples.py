@@ -13,6 +13,8 @@ from controlplane.cli.sample_file import batches, read_samples
 from controlplane.domain.errors import Invalid
 
 SAMPLES = "/v1/samples"
+# Some millions of samples; they are all in memory before the first is sent.
+MOST_BYTES = 500_000_000
 # Below the API's own limit, and quick to answer.
 BATCH = 5_000
 
@@ -36,7 +38,7 @@ def send(
     """Send the samples of FILE; a bad one is reported with its number, the others count."""
     from controlplane.cli.client import json_body
 
-    rows = read_samples(read_text(file), str(file))
+    rows = read_samples(read_text(file, MOST_BYTES), str(file))
     client = connect(context)
     accepted, findings = 0, []
     for start, batch in batches(rows, BATCH):
@@ -50,7 +52,8 @@ def send(
     if findings:
         raise Invalid(
             "samples_refused",
-            f"{len(findings)} of {len(rows)} samples were refused (numbers count from 0)",
+            f"{len(findings)} of {len(rows)} samples are refused or suspicious (numbers count "
+            "from 0)",
             {"errors": findings},
         )
 

@@ -17,7 +17,7 @@ MOST_FINDINGS = 100
 MOST_COUNTED = 1_000
 # Looking for a near name takes milliseconds among a thousand.
 MOST_SUGGESTIONS = 20
-MOST_COMPARED = 1_000
+MOST_COMPARED = 300
 LONGEST_QUOTE = 80
 MOST_LISTED = 20
 

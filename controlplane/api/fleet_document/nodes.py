@@ -6,7 +6,6 @@ type a text must have is the reader's question, so `no` is never a truth value b
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import yaml
@@ -21,7 +20,6 @@ MOST_ALIASES = 100
 MOST_NODES = 250_000
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_Fresh = yaml.ScalarEvent | yaml.CollectionStartEvent
 
 
 # Tuples: there are hundreds of thousands of them, and a dataclass takes three times as long.
@@ -98,77 +96,79 @@ def _events(text: str) -> Iterator[yaml.Event]:
         loader.dispose()
 
 
-@dataclass(slots=True)
-class _Open:
-    """A list or mapping whose end has not come yet."""
-
-    event: yaml.CollectionStartEvent
-    children: list[Node] = field(default_factory=list)
-    size: int = 1
-
-
 class _Composer:
-    """Turns events into nodes."""
+    """Turns events into nodes.
+
+    One loop with little in it: a document may have a quarter of a million nodes, and its sender
+    waits. `_children` are those of the innermost open node; a node's size is the number of nodes
+    that came since it began.
+    """
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
-        self._open: list[_Open] = []
+        self._children: list[Node] = []
+        self._open: list[tuple[yaml.CollectionStartEvent, list[Node], int]] = []
         self._anchors: dict[str, Node] = {}
         self._aliases = 0
-        self._nodes = 0
-        self._root: Node | None = None
 
     def document(self, events: Iterable[yaml.Event]) -> Node | None:
+        """The root, None when there is nothing."""
+        nodes = 0
+        node: Node
         for event in events:
             if isinstance(event, yaml.ScalarEvent):
                 line, column = _place(event)
-                self._fresh(event, Scalar(line, column, event.value, not event.style))
-            elif isinstance(event, yaml.CollectionStartEvent):
-                self._begin(event)
+                node = Scalar(line, column, event.value, not event.style)
+                nodes += 1
             elif isinstance(event, yaml.CollectionEndEvent):
-                self._end()
+                event, node = self._end(nodes)
+            elif isinstance(event, yaml.CollectionStartEvent):
+                self._begin(event, nodes)
+                nodes += 1
+                continue
             elif isinstance(event, yaml.AliasEvent):
-                self._add(self._alias(event), event)
-            elif isinstance(event, yaml.DocumentStartEvent) and self._root is not None:
-                raise _at(event, "fleet_unreadable", "a second document begins; give one")
-        root = self._root
-        empty = isinstance(root, Scalar) and root.plain and not root.text
-        return None if empty else root
+                node = self._alias(event)
+                nodes += node.size
+            else:
+                self._check_single(event)
+                continue
+            if nodes > MOST_NODES:
+                raise _at(event, "fleet_too_complex", f"more than {MOST_NODES} values up to here")
+            if event.anchor is not None or getattr(event, "tag", None) is not None:
+                self._note(event, node)
+            self._children.append(node)
+        return _filled(self._children)
 
-    def _begin(self, event: yaml.CollectionStartEvent) -> None:
+    def _begin(self, event: yaml.CollectionStartEvent, nodes: int) -> None:
         if len(self._open) > MOST_DEPTH:
             raise _at(event, "fleet_too_complex", f"nested deeper than {MOST_DEPTH} levels")
-        self._open.append(_Open(event))
+        self._open.append((event, self._children, nodes))
+        self._children = []
 
-    def _end(self) -> None:
-        done = self._open.pop()
-        event, children = done.event, done.children
+    def _end(self, nodes: int) -> tuple[yaml.CollectionStartEvent, Node]:
+        event, outer, before = self._open.pop()
+        inner, self._children = tuple(self._children), outer
         line, column = _place(event)
         if isinstance(event, yaml.SequenceStartEvent):
-            self._fresh(event, Listing(line, column, tuple(children), done.size))
-        else:
-            entries = tuple(zip(children[::2], children[1::2], strict=True))
-            self._fresh(event, Table(line, column, entries, done.size))
+            return event, Listing(line, column, inner, nodes - before)
+        entries = tuple(zip(inner[::2], inner[1::2], strict=True))
+        return event, Table(line, column, entries, nodes - before)
 
-    def _fresh(self, event: _Fresh, node: Node) -> None:
-        """Take a node that is written out here, not an alias."""
-        if event.tag is not None:
-            self._findings.add(_tagged(event))
+    def _check_single(self, event: yaml.Event) -> None:
+        if isinstance(event, yaml.DocumentStartEvent) and self._children:
+            raise _at(event, "fleet_unreadable", "a second document begins; give one")
+
+    def _note(self, event: yaml.NodeEvent, node: Node) -> None:
+        """Remember an anchor's node; report a tag."""
+        if isinstance(event, yaml.AliasEvent):
+            return
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            self._findings.add(_tagged(event, tag))
         if event.anchor is not None:
-            self._keep(event.anchor, node, event)
-        # What is in a list or mapping was counted when it came.
-        self._nodes += 1
-        self._add(node, event)
-
-    def _add(self, node: Node, event: yaml.Event) -> None:
-        if self._nodes > MOST_NODES:
-            raise _too_many(event)
-        if self._open:
-            parent = self._open[-1]
-            parent.children.append(node)
-            parent.size += node.size
-        else:
-            self._root = node
+            if len(self._anchors) >= MOST_ALIASES:
+                raise _at(event, "fleet_too_complex", f"more than {MOST_ALIASES} anchors")
+            self._anchors[event.anchor] = node
 
     def _alias(self, event: yaml.AliasEvent) -> Node:
         self._aliases += 1
@@ -178,27 +178,22 @@ class _Composer:
         if anchor not in self._anchors:
             problem = f"alias *{quoted(anchor)} has no anchor before it"
             raise _at(event, "fleet_unreadable", problem)
-        node = self._anchors[anchor]
-        self._nodes += node.size
-        return node
-
-    def _keep(self, anchor: str, node: Node, event: yaml.Event) -> None:
-        if len(self._anchors) >= MOST_ALIASES:
-            raise _at(event, "fleet_too_complex", f"more than {MOST_ALIASES} anchors")
-        self._anchors[anchor] = node
+        return self._anchors[anchor]
 
 
-def _too_many(event: yaml.Event) -> Invalid:
-    return _at(event, "fleet_too_complex", f"more than {MOST_NODES} values up to here")
+def _filled(roots: list[Node]) -> Node | None:
+    root = roots[0] if roots else None
+    empty = isinstance(root, Scalar) and root.plain and not root.text
+    return None if empty else root
 
 
-def _tagged(event: _Fresh) -> Finding:
+def _tagged(event: yaml.NodeEvent, tag: str) -> Finding:
     line, column = _place(event)
     return Finding(
         line=line,
         column=column,
         path="the value",
-        found=f"tagged {quoted(event.tag or '')}",
+        found=f"tagged {quoted(tag)}",
         allowed="a plain value without a YAML tag; nothing is made from a tag",
     )
 
