@@ -1,6 +1,7 @@
 """Figures of prediction error on held-out rows, by name.
 
-They rank networks, not strategies: decisions are judged against an oracle (DESIGN.md section 5).
+They rank networks, not strategies: a strategy is judged by its decisions, against an oracle that
+knows the truth, because a small error of prediction does not make a good choice.
 """
 
 import numpy as np

@@ -24,7 +24,7 @@ class Role(StrEnum):
 
 
 class StrategyName(StrEnum):
-    """How a service's split is proposed (DESIGN.md section 5)."""
+    """How a service's split is proposed; the guardrails dispose of each in the same way."""
 
     STATIC = "static"
     CAPACITY = "capacity"

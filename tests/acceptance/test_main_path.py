@@ -119,7 +119,7 @@ def test_the_larger_centre_dies_unnoticed(fresh_run: Run, record_property: Recor
 
 def test_a_search_is_fast_and_equal_to_torch(record_property: Record) -> None:
     """6. 61 candidates p50 < 100 us, 1,000 services < 50 ms, numpy equals torch within 1e-5."""
-    # DESIGN.md section 14: these two slow a current numpy down, so a ratio is taken without them.
+    # These two slow a current numpy down, so a ratio is taken without them.
     slowing = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
     environment = {k: v for k, v in os.environ.items() if k not in slowing}
     done = subprocess.run(

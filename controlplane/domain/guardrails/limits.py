@@ -1,4 +1,4 @@
-"""The values of the guards (DESIGN.md section 5). Settings fill them, every guard reads them."""
+"""The values of the guards. Settings fill them, every guard reads them."""
 
 from dataclasses import dataclass, replace
 
