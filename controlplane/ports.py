@@ -15,6 +15,7 @@ from controlplane.domain.decisions import Decision, Split
 from controlplane.domain.findings import Observation
 from controlplane.domain.jobs import Job
 from controlplane.domain.retraining import Coverage
+from controlplane.domain.promotions import Promotion
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.sources import Answer, DeclaredSource
 from controlplane.domain.strategies.situation import LearnedModel
@@ -200,7 +201,7 @@ class AuditLog(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredModel:
-    """A registered model: its description (canonical JSON text) and which alias points to it."""
+    """A registered model: its description (canonical JSON text) and which aliases point to it."""
 
     digest: str
     service: str
@@ -225,11 +226,13 @@ class ModelRegistry(Protocol):
     async def all(self, service: str | None) -> list[StoredModel]:
         """Newest first."""
 
-    async def point(self, service: str, alias: str, digest: str, audit: AuditEntry) -> None:
-        """Let an alias (`champion`) of a service point to a model; NotFound."""
+    async def record(self, step: Promotion, audit: AuditEntry) -> None:
+        """Append a step to the promotion log and set the aliases as `aliases_after` says.
 
-    async def load(self, service: str, alias: str) -> LearnedModel | None:
-        """The model behind an alias, ready to predict; None when there is none."""
+        NotFound when the service has no such model."""
+
+    async def promotions(self, service: str, limit: int) -> list[Promotion]:
+        """The promotion log of a service, newest first."""
 
     async def by_digest(self, digest: str) -> LearnedModel:
         """One model, ready to predict; NotFound, or Invalid when its files are damaged or gone."""

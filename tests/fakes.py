@@ -12,6 +12,7 @@ from controlplane.domain.decisions import Decision, Split, split_of
 from controlplane.domain.errors import Conflict, NotFound, Retryable
 from controlplane.domain.jobs import Job
 from controlplane.domain.retraining import Coverage
+from controlplane.domain.promotions import Alias, Promotion, aliases_after
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample
@@ -277,15 +278,16 @@ class MemoryModelRegistry:
     read: ReadArtifact = read_label
     stored: dict[str, StoredModel] = field(default_factory=dict)
     learned: dict[str, LearnedModel] = field(default_factory=dict)
-    aliases: dict[tuple[str, str], str] = field(default_factory=dict)
+    aliases: dict[str, dict[Alias, str]] = field(default_factory=dict)
+    steps: list[Promotion] = field(default_factory=list)
 
-    def put(self, service: str, alias: str, model: LearnedModel) -> None:
+    def put(self, service: str, alias: Alias, model: LearnedModel) -> None:
         """Place a ready model behind an alias, without upload and audit."""
         self.stored[model.digest] = StoredModel(
             digest=model.digest, service=service, created_s=0.0, description="{}"
         )
         self.learned[model.digest] = model
-        self.aliases[(service, alias)] = model.digest
+        self.aliases.setdefault(service, {})[alias] = model.digest
 
     async def add(self, data: bytes, created_s: float, audit: AuditEntry) -> StoredModel:
         self.outage.check()
@@ -301,17 +303,19 @@ class MemoryModelRegistry:
         ordered = sorted(wanted, key=lambda m: (-m.created_s, m.digest))
         return [self._with_aliases(model) for model in ordered]
 
-    async def point(self, service: str, alias: str, digest: str, audit: AuditEntry) -> None:
+    async def record(self, step: Promotion, audit: AuditEntry) -> None:
         self.outage.check()
-        if digest not in self.stored or self.stored[digest].service != service:
-            raise NotFound("model_not_found", f"service {service} has no model {digest[:12]}")
-        self.aliases[(service, alias)] = digest
+        if step.model not in self.stored or self.stored[step.model].service != step.service:
+            raise NotFound(
+                "model_not_found", f"service {step.service} has no model {step.model[:12]}"
+            )
+        self.steps.append(step)
+        self.aliases[step.service] = aliases_after(self.aliases.get(step.service, {}), step)
         self.audit.entries.append(audit)
 
-    async def load(self, service: str, alias: str) -> LearnedModel | None:
+    async def promotions(self, service: str, limit: int) -> list[Promotion]:
         self.outage.check()
-        digest = self.aliases.get((service, alias))
-        return None if digest is None else self.learned[digest]
+        return [step for step in reversed(self.steps) if step.service == service][:limit]
 
     async def by_digest(self, digest: str) -> LearnedModel:
         self.outage.check()
@@ -320,11 +324,8 @@ class MemoryModelRegistry:
         return self.learned[digest]
 
     def _with_aliases(self, model: StoredModel) -> StoredModel:
-        names = sorted(
-            alias
-            for (service, alias), digest in self.aliases.items()
-            if service == model.service and digest == model.digest
-        )
+        aliases = self.aliases.get(model.service, {})
+        names = sorted(alias for alias, digest in aliases.items() if digest == model.digest)
         return replace(model, aliases=tuple(names))
 
 

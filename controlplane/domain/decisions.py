@@ -7,6 +7,7 @@ from enum import StrEnum
 from controlplane.domain.findings import Observation
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState, Outcome
+from controlplane.domain.guardrails.trial import Trial
 from controlplane.domain.strategies.situation import CenterCurve, CurvePoint, Note, Shares
 from controlplane.domain.telemetry import Sample
 
@@ -27,8 +28,8 @@ class Inputs:
         generation: of the fleet that declared the service.
         state: what the guards remembered before; `Decision.state` is after.
         period_s, cycle_s, day_s: of that time, in seconds.
-    """
         suspicions: what was suspicious about the service's metrics.
+    """
 
     generation: int
     state: GuardState
@@ -36,8 +37,8 @@ class Inputs:
     period_s: float
     cycle_s: float
     day_s: float = 86_400.0
-
     suspicions: tuple[Observation, ...] = ()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
@@ -50,6 +51,7 @@ class Decision:
         revision: the snapshot that first carried it; 0 when nothing was published.
         inputs: None in decisions of before they were recorded.
         center_curves, learned, urgent: of the proposal, as `Proposal` has them.
+        trial: of the model in the shadow, None without one.
     """
 
     id: str
@@ -72,6 +74,7 @@ class Decision:
     center_curves: tuple[CenterCurve, ...] = ()
     learned: bool = False
     urgent: bool = False
+    trial: Trial | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,8 @@ from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.reserves import mustered
 from controlplane.domain.guardrails.state import GuardState
-from controlplane.domain.strategies.registry import propose
+from controlplane.domain.guardrails.trial import Trial
+from controlplane.domain.strategies.registry import Strategy, propose
 from controlplane.domain.strategies.situation import (
     ACTIVE_ROLES,
     Center,
@@ -41,6 +42,7 @@ class Facts:
             crash between publishing and recording loses nothing.
         states: service -> what the guards remember.
         suspicions: service -> what is suspicious about its metrics; absent is nothing.
+        shadows: service -> the model on trial; `trials`: how far it is.
     """
 
     fleet: Fleet
@@ -53,13 +55,15 @@ class Facts:
     now_s: float
     generation: int = 0
     suspicions: Mapping[str, tuple[Observation, ...]] = field(default_factory=dict)
+    shadows: Mapping[str, LearnedModel] = field(default_factory=dict)
+    trials: Mapping[str, Trial] = field(default_factory=dict)
 
 
-def decide(facts: Facts, service: Service, trigger: Trigger) -> Decision:
+def decide(facts: Facts, service: Service, trigger: Trigger, ask: Strategy = propose) -> Decision:
     """Propose, judge, and record one service's split."""
     situation = situate(facts, service)
     state = facts.states.get(service.name, GuardState())
-    proposal = propose(situation)
+    proposal = ask(situation)
     verdict = judge(proposal, situation, state, facts.limits)
     return Decision(
         id=f"{service.name}@{round(facts.now_s * 1000)}",

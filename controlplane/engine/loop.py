@@ -20,7 +20,7 @@ from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.snapshot import Snapshot
 from controlplane.engine.cadence import Cadence
-from controlplane.engine.cycle import Facts, decide, stamped
+from controlplane.engine.cycle import Facts, stamped
 from controlplane.engine.desired import Desired, desired, published_shares
 from controlplane.engine.faults import Fault, Step, observed, subject_of
 from controlplane.engine.fleets import Fleets
@@ -30,6 +30,7 @@ from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publication import Publication
 from controlplane.engine.punctuality import Punctuality
 from controlplane.engine.records import Records
+from controlplane.engine.shadow import Ladder, decided, states_of, trials_of
 from controlplane.engine.stages import Instruments, Stage
 from controlplane.ports import DecisionStore, SnapshotStore
 
@@ -76,6 +77,7 @@ class ReconcileLoop:
         self._unfinished: _Attempt | None = None
         self.outcomes: Counter[Outcome] = Counter()
         self.punctuality = Punctuality(cadence.cycle_s)
+        self._ladder = Ladder(parts.models, limits, instruments)
 
     @property
     def decisions(self) -> Mapping[str, Decision]:
@@ -188,6 +190,7 @@ class ReconcileLoop:
         # A thousand lines take longer than the loop may be held up.
         await asyncio.to_thread(_tell, decisions)
         await self._parts.records.add(decisions)
+        await self._ladder.climb(self._decisions)
 
     def _facts(self) -> Facts:
         parts = self._parts
@@ -198,12 +201,14 @@ class ReconcileLoop:
             windows={name: parts.intake.window(name) for name in names},
             models=parts.models.champions,
             shares=published_shares(parts.publication.current),
-            states={name: decision.state for name, decision in self._decisions.items()},
+            states=states_of(self._decisions, parts.models.since_s),
             cadence=self._cadence,
             limits=self._limits,
             now_s=self._now(),
             generation=parts.fleets.current.generation,
             suspicions={name: parts.intake.suspicions.standing(name) for name in names},
+            shadows=parts.models.shadows,
+            trials=trials_of(self._decisions, parts.models.enrolled_s),
         )
 
     async def _publish(self, wanted: Snapshot) -> int:
@@ -259,10 +264,11 @@ def _cycle(facts: Facts, triggers: Mapping[str, Trigger], published: Snapshot | 
     for service in facts.fleet.services:
         if service.name not in triggers:
             continue
-        try:
-            made.append(decide(facts, service, triggers[service.name]))
-        except Exception as error:  # noqa: BLE001 -- any strategy; the loop logs the traceback
-            faults.append(Fault(service=service.name, step=Step.DECIDE, error=error))
+        result = decided(facts, service, triggers[service.name])
+        if result.decision is not None:
+            made.append(result.decision)
+        if result.error is not None:
+            faults.append(Fault(service=service.name, step=Step.DECIDE, error=result.error))
     wanted = desired(facts, made, published)
     # What is not in the snapshot is not in force.
     absent = {fault.service for fault in wanted.faults}

@@ -1,16 +1,29 @@
-"""Models in service: the champion of each service, kept in memory, changed by promotion.
+"""Models in service: champion and shadow of each service, kept in memory, moved by steps.
 
-Called by the API (add, promote) and read by the loop. A model that cannot be loaded is never
-put in service; the one before it stays.
+Called by the API and by training jobs (enroll, promote, roll back) and by the ladder (promote,
+refuse, demote); read by the loop. Each step is one entry of the promotion log and of the audit
+log, in one transaction. A model that cannot be loaded is never put in service; the one before
+it stays.
 """
 
+import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
 import structlog
 
-from controlplane.domain.access import AuditEntry, Principal
-from controlplane.domain.errors import Invalid, NotFound
+from controlplane.domain.access import AccessRole, AuditEntry, Principal
+from controlplane.domain.errors import Conflict, Invalid, NotFound
+from controlplane.domain.findings import Observation, Source
+from controlplane.domain.promotions import (
+    Alias,
+    Promoting,
+    Promotion,
+    PromotionEvent,
+    earlier_champion,
+    in_service_since_s,
+)
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.stages import Instruments
@@ -18,67 +31,236 @@ from controlplane.ports import ModelRegistry, StoredModel
 
 log = structlog.get_logger(__name__)
 
-CHAMPION = "champion"
+# Who acts when nobody asked.
+OURSELVES = Principal(token_id="", name="signalbox", role=AccessRole.ADMIN)
+# Far more steps than a service makes in a year of weekly training.
+LOG_READ = 1_000
 
 
 class Models:
-    """The registry and what is loaded from it."""
+    """The registry and what is loaded from it; `steps` counts since the start, for /metrics."""
 
-    def __init__(self, registry: ModelRegistry, fleets: Fleets, instruments: Instruments) -> None:
+    def __init__(
+        self,
+        registry: ModelRegistry,
+        fleets: Fleets,
+        instruments: Instruments,
+        promoting: Promoting = Promoting.AUTOMATIC,
+    ) -> None:
         self._registry = registry
         self._fleets = fleets
         self._now = instruments.now
+        self._findings = instruments.findings
         self._champions: dict[str, LearnedModel] = {}
+        self._shadows: dict[str, LearnedModel] = {}
+        self._since_s: dict[str, float] = {}
+        self._enrolled_s: dict[str, float] = {}
+        self._refused: dict[str, Promotion] = {}
+        self._unreadable: dict[str, Observation] = {}
+        # A step reads what it changes; two at once would name the wrong champion before.
+        self._stepping = asyncio.Lock()
+        self.promoting = promoting
+        self.steps: Counter[PromotionEvent] = Counter()
 
     @property
     def champions(self) -> Mapping[str, LearnedModel]:
-        """Service -> the model that decides now."""
+        """Service -> the model that decides now, also one that is demoted."""
         return self._champions
 
+    @property
+    def shadows(self) -> Mapping[str, LearnedModel]:
+        """Service -> the model that proves itself beside it."""
+        return self._shadows
+
+    @property
+    def since_s(self) -> Mapping[str, float]:
+        """Service -> when its champion was put in service, UTC epoch seconds."""
+        return self._since_s
+
+    @property
+    def enrolled_s(self) -> Mapping[str, float]:
+        """Service -> when its shadow began, since the start of this process."""
+        return self._enrolled_s
+
+    @property
+    def refused(self) -> Mapping[str, Promotion]:
+        """Service -> the step that refused its newest challenger, while nothing came after."""
+        return self._refused
+
     async def restore(self) -> None:
-        """Load every champion; one that is damaged is reported and left out."""
-        for service in self._fleets.current.fleet.services:
-            try:
-                model = await self._registry.load(service.name, CHAMPION)
-            except (Invalid, NotFound) as error:
-                log.warning("model.unreadable", service=service.name, reason=error.message)
-                continue
-            if model is not None:
-                self._champions[service.name] = model
+        """Load every champion and shadow; a damaged one is a finding, its service goes on."""
+        declared = {service.name for service in self._fleets.current.fleet.services}
+        known = [model for model in await self._registry.all(None) if model.service in declared]
+        for stored in known:
+            for alias, models in self._served():
+                if alias in stored.aliases and (model := await self._loaded(stored, alias)):
+                    models[stored.service] = model
+        for service in {stored.service for stored in known if stored.aliases}:
+            steps = await self._registry.promotions(service, LOG_READ)
+            self._since_s[service] = in_service_since_s(steps)
+            if steps and steps[0].event is PromotionEvent.REFUSED:
+                self._refused[service] = steps[0]
+        self._report()
 
     async def all(self, service: str | None = None) -> list[StoredModel]:
         """Registered models, newest first."""
         return await self._registry.all(service)
 
-    async def add(self, data: bytes, author: Principal, reason: str = "") -> StoredModel:
-        """Register an artifact; Invalid when it is damaged or for another schema."""
-        return await self._registry.add(data, self._now(), self._audit("model.add", author, reason))
+    async def promotions(self, service: str, limit: int) -> list[Promotion]:
+        """The promotion log of a declared service, newest first; NotFound."""
+        self._fleets.current.fleet.service(service)
+        return await self._registry.promotions(service, limit)
+
+    async def enroll(self, data: bytes, author: Principal, reason: str = "") -> StoredModel:
+        """Register an artifact as the challenger of its service, and into the shadow.
+
+        The champion's own artifact is only registered again, which mends damaged files.
+
+        Raises:
+            Invalid: the artifact is damaged or for another schema.
+        """
+        audit = self._audit("model.add", author, reason)
+        stored = await self._registry.add(data, self._now(), audit)
+        async with self._stepping:
+            if Alias.CHAMPION in stored.aliases:
+                await self._mend(stored)
+                return stored
+            model = await self._registry.by_digest(stored.digest)
+            step = self._step(PromotionEvent.ENROLLED, stored.service, stored.digest)
+            await self._record(step, author, reason)
+            self._shadows[stored.service] = model
+            self._enrolled_s[stored.service] = step.time_s
+            self._forget(stored.service, Alias.SHADOW)
+        stored_now = [one for one in await self.all(stored.service) if one.digest == stored.digest]
+        return stored_now[0]
 
     async def promote(self, service: str, digest: str, author: Principal, reason: str = "") -> None:
         """Make a registered model the champion of its service, from the next cycle on.
+
+        A demoted champion decides again after this.
 
         Raises:
             NotFound: the service is not declared, or has no such model.
             Invalid: the model cannot be read; the champion before it stays.
         """
         self._fleets.current.fleet.service(service)
-        if digest not in {model.digest for model in await self._registry.all(service)}:
-            raise NotFound("model_not_found", f"service {service} has no model {digest}")
-        audit = replace(
-            self._audit("model.promote", author, reason),
-            subject=f"service/{service}",
-            before=self._serving(service),
-            after=digest,
-        )
-        await self._registry.point(service, CHAMPION, digest, audit)
-        model = await self._registry.load(service, CHAMPION)
-        if model is not None:
-            self._champions[service] = model
-            log.info("model.promoted", service=service, digest=digest, author=author.name)
+        async with self._stepping:
+            if digest not in {model.digest for model in await self._registry.all(service)}:
+                raise NotFound("model_not_found", f"service {service} has no model {digest}")
+            step = self._step(PromotionEvent.PROMOTED, service, digest)
+            await self._put_in_service(step, author, reason)
 
-    def _serving(self, service: str) -> str:
-        model = self._champions.get(service)
+    async def roll_back(self, service: str, author: Principal, reason: str = "") -> str:
+        """Put the champion before the present one back in service; its digest.
+
+        Raises:
+            NotFound: the service is not declared.
+            Conflict: there was no champion before.
+            Invalid: the earlier model cannot be read; the present one stays.
+        """
+        self._fleets.current.fleet.service(service)
+        async with self._stepping:
+            steps = await self._registry.promotions(service, LOG_READ)
+            digest = earlier_champion(reversed(steps))
+            if not digest:
+                raise Conflict(
+                    "no_earlier_champion",
+                    f"service {service} had no champion before the present one; "
+                    "promote a model by its digest",
+                )
+            step = self._step(PromotionEvent.ROLLED_BACK, service, digest)
+            await self._put_in_service(step, author, reason)
+        return digest
+
+    async def refuse(self, service: str, digest: str, words: str) -> None:
+        """Take a model out of the shadow that did not prove itself; it stays the challenger."""
+        async with self._stepping:
+            if self._digest(self._shadows, service) == digest:
+                step = self._step(PromotionEvent.REFUSED, service, digest)
+                await self._record(step, OURSELVES, words)
+                del self._shadows[service]
+
+    async def demoted(self, service: str, digest: str, words: str) -> None:
+        """Write down that the champion lost its service to the rule; once per demotion."""
+        async with self._stepping:
+            newest = await self._registry.promotions(service, 1)
+            known = {(step.event, step.model) for step in newest}
+            if (PromotionEvent.DEMOTED, digest) not in known:
+                step = self._step(PromotionEvent.DEMOTED, service, digest)
+                await self._record(step, OURSELVES, words)
+
+    async def _put_in_service(self, step: Promotion, author: Principal, reason: str) -> None:
+        # Read before the log says so: a damaged one must not be champion after a restart.
+        model = await self._registry.by_digest(step.model)
+        await self._record(step, author, reason)
+        self._champions[step.service] = model
+        self._since_s[step.service] = step.time_s
+        if self._digest(self._shadows, step.service) == step.model:
+            del self._shadows[step.service]
+        self._forget(step.service, Alias.CHAMPION)
+
+    async def _record(self, step: Promotion, author: Principal, reason: str) -> None:
+        step = replace(step, author=author.name, reason=reason)
+        audit = replace(
+            self._audit(f"model.{step.event}", author, reason),
+            subject=f"service/{step.service}",
+            before=step.before,
+            after=step.model,
+        )
+        await self._registry.record(step, audit)
+        self.steps[step.event] += 1
+        self._refused.pop(step.service, None)
+        if step.event is PromotionEvent.REFUSED:
+            self._refused[step.service] = step
+        log.info(
+            "model.step",
+            step=step.event,
+            service=step.service,
+            digest=step.model,
+            author=step.author,
+            reason=reason,
+        )
+
+    async def _mend(self, stored: StoredModel) -> None:
+        if stored.service not in self._champions:
+            self._champions[stored.service] = await self._registry.by_digest(stored.digest)
+            self._forget(stored.service, Alias.CHAMPION)
+
+    async def _loaded(self, stored: StoredModel, alias: Alias) -> LearnedModel | None:
+        try:
+            return await self._registry.by_digest(stored.digest)
+        except (Invalid, NotFound) as error:
+            self._unreadable[f"{stored.service} {alias}"] = Observation(
+                code="model_damaged",
+                subject=f"service/{stored.service} model/{stored.digest}",
+                message=f"the {alias} cannot be read: {error.message}",
+                held="the rule decides in its place" if alias is Alias.CHAMPION else "its trial",
+                force="upload it again, promote another model, or roll back",
+            )
+            return None
+
+    def _forget(self, service: str, alias: Alias) -> None:
+        self._unreadable.pop(f"{service} {alias}", None)
+        self._report()
+
+    def _report(self) -> None:
+        self._findings.report(Source.MODELS, self._unreadable.values(), scope="files")
+
+    def _served(self) -> tuple[tuple[Alias, dict[str, LearnedModel]], ...]:
+        return (Alias.CHAMPION, self._champions), (Alias.SHADOW, self._shadows)
+
+    def _digest(self, models: Mapping[str, LearnedModel], service: str) -> str:
+        model = models.get(service)
         return model.digest if model is not None else ""
+
+    def _step(self, event: PromotionEvent, service: str, digest: str) -> Promotion:
+        return Promotion(
+            time_s=self._now(),
+            service=service,
+            event=event,
+            model=digest,
+            before=self._digest(self._champions, service),
+        )
 
     def _audit(self, action: str, author: Principal, reason: str) -> AuditEntry:
         return AuditEntry(

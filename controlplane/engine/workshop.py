@@ -95,7 +95,7 @@ class Workshop:
         told(1.0, "registering", maker.rows)
         author = Principal(token_id="", name=job.author, role=AccessRole.SCIENTIST)
         reason = f"{job.trigger} training, job {job.id}"
-        stored = await until_stored(lambda: parts.models.add(data, author, reason))
+        stored = await until_stored(lambda: parts.models.enroll(data, author, reason))
         return stored.digest
 
     async def _choice(self, job: Job) -> RowChoice:

@@ -71,7 +71,8 @@ async def test_a_job_becomes_a_registered_model() -> None:
     assert [model.digest for model in await b.rig.models.all("tickets")] == [done.result]
     assert b.jobs.ended[JobState.SUCCEEDED] == 1
     assert b.jobs.trainings["tickets"].trained_s == done.ended_s
-    assert [e.action for e in b.rig.stores.audit.entries[-2:]] == ["job.submit", "model.add"]
+    actions = [e.action for e in b.rig.stores.audit.entries[-3:]]
+    assert actions == ["job.submit", "model.add", "model.enrolled"]
     await b.end()
 
 

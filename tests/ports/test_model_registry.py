@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from controlplane.domain.errors import Invalid, NotFound
+from controlplane.domain.promotions import Promotion, PromotionEvent
 from models.forward import predict
 from tests.model_artifacts import artifact, upload
 from tests.ports.conftest import Stores
@@ -12,24 +13,48 @@ from tests.ports.examples import entry
 
 async def test_nothing_stored(stores: Stores) -> None:
     assert await stores.models.all(None) == []
-    assert await stores.models.load("tickets", "champion") is None
+    assert await stores.models.promotions("tickets", 9) == []
+
+
+def step(event: PromotionEvent, model: str, service: str = "tickets") -> Promotion:
+    return Promotion(
+        time_s=1.0, service=service, event=event, model=model, author="ops", reason="because"
+    )
 
 
 async def test_newest_first_with_aliases(stores: Stores) -> None:
     old = await stores.models.add(upload(seed=1), 1.0, entry())
     new = await stores.models.add(upload(seed=2), 2.0, entry())
     video = await stores.models.add(upload("video"), 3.0, entry())
-    for alias in ("shadow", "champion"):
-        await stores.models.point("tickets", alias, old.digest, entry())
+    await stores.models.record(step(PromotionEvent.PROMOTED, old.digest), entry())
+    await stores.models.record(step(PromotionEvent.ENROLLED, new.digest), entry())
+    await stores.models.record(step(PromotionEvent.ENROLLED, video.digest, "video"), entry())
     assert [m.digest for m in await stores.models.all(None)] == [
         video.digest,
         new.digest,
         old.digest,
     ]
     assert [(m.digest, m.aliases) for m in await stores.models.all("tickets")] == [
-        (new.digest, ()),
-        (old.digest, ("champion", "shadow")),
+        (new.digest, ("challenger", "shadow")),
+        (old.digest, ("champion",)),
     ]
+    await stores.models.record(step(PromotionEvent.PROMOTED, new.digest), entry())
+    assert [(m.digest, m.aliases) for m in await stores.models.all("tickets")] == [
+        (new.digest, ("champion",)),
+        (old.digest, ()),
+    ]
+
+
+async def test_the_promotion_log_is_newest_first_and_of_one_service(stores: Stores) -> None:
+    stored = await stores.models.add(upload(), 1.0, entry())
+    video = await stores.models.add(upload("video"), 1.0, entry())
+    steps = [step(event, stored.digest) for event in PromotionEvent]
+    for one in (*steps, step(PromotionEvent.PROMOTED, video.digest, "video")):
+        await stores.models.record(one, entry("model.step"))
+    assert await stores.models.promotions("tickets", 99) == steps[::-1]
+    assert await stores.models.promotions("tickets", 2) == steps[:-3:-1]
+    assert await stores.models.promotions("orders", 9) == []
+    assert [e.action for e in await stores.audit.recent(1)] == ["model.step"]
 
 
 async def test_an_upload_repeated_is_the_same_model(stores: Stores) -> None:
@@ -40,33 +65,27 @@ async def test_an_upload_repeated_is_the_same_model(stores: Stores) -> None:
     assert len(await stores.models.all(None)) == 1
 
 
-async def test_the_model_behind_an_alias_predicts(stores: Stores) -> None:
+async def test_any_registered_model_predicts(stores: Stores) -> None:
     for seed in (1, 2):
         stored = await stores.models.add(upload(seed=seed), 1.0, entry())
-        await stores.models.point("tickets", "champion", stored.digest, entry())
-        model = await stores.models.load("tickets", "champion")
-        assert model is not None
+        model = await stores.models.by_digest(stored.digest)
+        assert model.digest == stored.digest
         assert model.network is not None
         network = artifact(seed=seed).mlp
         assert network is not None
         x = np.full((3, 14), 0.25)
         np.testing.assert_array_equal(model.network(x), predict(network, x))
-    assert await stores.models.load("video", "champion") is None
-
-
-async def test_any_registered_model_can_be_read(stores: Stores) -> None:
-    stored = await stores.models.add(upload(seed=3), 1.0, entry())
-    model = await stores.models.by_digest(stored.digest)
-    assert model.digest == stored.digest
     with pytest.raises(NotFound, match="0000"):
         await stores.models.by_digest("0" * 64)
 
 
-async def test_an_alias_needs_a_model_of_that_service(stores: Stores) -> None:
+async def test_a_step_needs_a_model_of_that_service(stores: Stores) -> None:
     stored = await stores.models.add(upload(), 1.0, entry("add"))
     for service, digest in (("tickets", "0" * 64), ("video", stored.digest)):
         with pytest.raises(NotFound):
-            await stores.models.point(service, "champion", digest, entry("point"))
+            promoted = step(PromotionEvent.PROMOTED, digest, service)
+            await stores.models.record(promoted, entry("promote"))
+        assert await stores.models.promotions(service, 9) == []
     assert [e.action for e in await stores.audit.recent(9)] == ["add"]
 
 

@@ -5,20 +5,23 @@ seen, a row without a file would be a broken promise.
 """
 
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Protocol
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, RowMapping, delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from controlplane.adapters.sql.audit import append_entry
 from controlplane.adapters.sql.database import Database
-from controlplane.adapters.sql.tables import MODEL_ALIASES, MODELS
-from controlplane.adapters.sql.upsert import insert_or_keep, insert_or_replace
+from controlplane.adapters.sql.tables import MODEL_ALIASES, MODELS, PROMOTIONS
+from controlplane.adapters.sql.upsert import insert_or_keep
 from controlplane.domain.access import AuditEntry
 from controlplane.domain.errors import NotFound
+from controlplane.domain.promotions import Alias, Promotion, PromotionEvent, aliases_after
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.ports import StoredModel
+
+_STEP = [column for column in PROMOTIONS.c if column is not PROMOTIONS.c.id]
 
 
 class ModelShelf(Protocol):
@@ -64,32 +67,32 @@ class SqlModelRegistry:
         conditions = () if service is None else (MODELS.c.service == service,)
         return await self._database.read(lambda connection: _models(connection, *conditions))
 
-    async def point(self, service: str, alias: str, digest: str, audit: AuditEntry) -> None:
-        """Let an alias of a service point to a model of that service; NotFound."""
+    async def record(self, step: Promotion, audit: AuditEntry) -> None:
+        """Append a step and set the aliases; NotFound when the service has no such model."""
         found = select(MODELS.c.digest).where(
-            MODELS.c.service == service, MODELS.c.digest == digest
+            MODELS.c.service == step.service, MODELS.c.digest == step.model
         )
-        row = {"service": service, "alias": alias, "digest": digest}
 
         async def work(connection: AsyncConnection) -> None:
             if await connection.scalar(found) is None:
-                raise NotFound("model_not_found", f"service {service} has no model {digest[:12]}")
-            await connection.execute(insert_or_replace(connection, MODEL_ALIASES), row)
+                raise NotFound(
+                    "model_not_found", f"service {step.service} has no model {step.model[:12]}"
+                )
+            await connection.execute(insert(PROMOTIONS), asdict(step))
+            await _realias(connection, step)
             await append_entry(connection, audit)
 
         await self._database.write(work)
 
-    async def load(self, service: str, alias: str) -> LearnedModel | None:
-        """The model behind an alias, ready to predict; None when there is none."""
-        query = select(MODEL_ALIASES.c.digest).where(
-            MODEL_ALIASES.c.service == service, MODEL_ALIASES.c.alias == alias
-        )
+    async def promotions(self, service: str, limit: int) -> list[Promotion]:
+        """The promotion log of a service, newest first."""
+        own = PROMOTIONS.c.service == service
+        query = select(*_STEP).where(own).order_by(PROMOTIONS.c.id.desc()).limit(limit)
 
-        async def work(connection: AsyncConnection) -> str | None:
-            return await connection.scalar(query)
+        async def work(connection: AsyncConnection) -> list[Promotion]:
+            return [_step(row) for row in (await connection.execute(query)).mappings()]
 
-        digest = await self._database.read(work)
-        return None if digest is None else await self._shelf.get(digest)
+        return await self._database.read(work)
 
     async def by_digest(self, digest: str) -> LearnedModel:
         """One model, ready to predict; NotFound, or Invalid when its files are damaged or gone."""
@@ -113,3 +116,19 @@ async def _models(
         aliases[digest].append(alias)
     rows = (await connection.execute(query)).mappings()
     return [StoredModel(**row, aliases=tuple(aliases[row["digest"]])) for row in rows]
+
+
+async def _realias(connection: AsyncConnection, step: Promotion) -> None:
+    own = MODEL_ALIASES.c.service == step.service
+    query = select(MODEL_ALIASES.c.alias, MODEL_ALIASES.c.digest).where(own)
+    known = {Alias(alias): digest for alias, digest in await connection.execute(query)}
+    rows = [
+        {"service": step.service, "alias": alias, "digest": digest}
+        for alias, digest in sorted(aliases_after(known, step).items())
+    ]
+    await connection.execute(delete(MODEL_ALIASES).where(own))
+    await connection.execute(insert(MODEL_ALIASES), rows)
+
+
+def _step(row: RowMapping) -> Promotion:
+    return replace(Promotion(**row), event=PromotionEvent(row["event"]))

@@ -150,3 +150,18 @@ MODEL_ALIASES = Table(
     Column("digest", String(64), ForeignKey(MODELS.c.digest), nullable=False),
     PrimaryKeyConstraint("service", "alias"),
 )
+
+PROMOTIONS = Table(
+    "promotions",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("time_s", Float, nullable=False),
+    Column("service", String, nullable=False),
+    Column("event", String, nullable=False),
+    Column("model", String(64), ForeignKey(MODELS.c.digest), nullable=False),
+    Column("before", String(64), nullable=False),
+    Column("author", String, nullable=False),
+    Column("reason", Text, nullable=False),
+    Index(None, "service", "id"),
+    sqlite_autoincrement=True,
+)

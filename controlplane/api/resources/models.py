@@ -53,8 +53,9 @@ async def list_models(
 async def register_model(
     request: Request, services: Services, caller: ModelKeeper, reason: Reason = ""
 ) -> ModelOut:
-    """Register an artifact that training made; it decides nothing until it is promoted."""
-    return _model(await services.models.add(await request.body(), caller, reason))
+    """Register an artifact as challenger; it decides nothing until it has proved itself in the
+    shadow, or is promoted by hand."""
+    return _model(await services.models.enroll(await request.body(), caller, reason))
 
 
 @router.post("/models/{digest}:promote")

@@ -56,7 +56,7 @@ class Pair:
     realised_ms: float
     persisted_ms: float
     span: float
-    use: float
+    use: float = 0.0
 
     @property
     def error(self) -> float | None:
@@ -183,7 +183,10 @@ def realised_ms(situation: Situation, since_s: float) -> float | None:
 
 def _span(proposal: Proposal) -> float:
     values = [point.response_time_ms for point in proposal.curve] or [
-        value for curve in proposal.center_curves for value in curve.response_time_ms
+        value
+        for curve in proposal.center_curves
+        for value in curve.response_time_ms
+        if math.isfinite(value)
     ]
     if not values:
         return 0.0

@@ -2,10 +2,10 @@
 
 Judged by its live ledger, by nothing that training said about its quality. A model has lost its
 skill over the last cycles when persistence was as good in most of them and on the whole, *and*
-most of its errors are outside what its error on held-out rows explains; or when it answers the
-same whatever it is asked; or when its moves had to be undone twice in two hours. The second
-condition is there because persistence over five minutes is strong: without it a sound model
-would be demoted every few days (docs/adr has the measurements).
+most of its errors are outside what its error on held-out rows explains; or when it has no answer
+in a quarter of them, or the same whatever it is asked; or when its moves had to be undone twice
+in two hours. The condition on the held-out error is there because persistence over five minutes
+is strong: without it a sound model would be demoted every few days (docs/adr has the figures).
 """
 
 from dataclasses import dataclass, replace
@@ -23,6 +23,8 @@ from controlplane.domain.strategies.situation import LearnedModel, Situation
 
 # Part of the cycles in which persistence must have been as good.
 MOST = 0.75
+# Part of the cycles without an answer that is too much: a sound model always has one.
+SILENT = 0.25
 # From this utilisation on a small error in the load is a large one in the response time, and so
 # many times the allowance is allowed.
 BUSY, BUSY_ALLOWANCE = 0.8, 2.0
@@ -41,6 +43,7 @@ class Skill:
         allowed: error of a calm cycle that the model's own held-out error explains.
         beaten: cycles in which persistence was as good as the model.
         outside: cycles whose error is not explained.
+        missed: cycles without an answer.
         mute: whether every answer was the same, for every candidate and in every cycle.
     """
 
@@ -50,13 +53,15 @@ class Skill:
     allowed: float
     beaten: int
     outside: int
+    missed: int
     mute: bool
 
     @property
     def lost(self) -> bool:
         """Whether the model says nothing that persistence does not say better."""
         beaten = self.beaten >= MOST * self.cycles and self.error >= self.persistence_error
-        return self.mute or (beaten and self.outside > self.cycles / 2)
+        silent = self.missed > 0 and self.missed >= SILENT * self.cycles
+        return self.mute or silent or (beaten and self.outside > self.cycles / 2)
 
     @property
     def words(self) -> str:
@@ -66,7 +71,8 @@ class Skill:
         return (
             f"mean error {self.error:.1%} over {self.cycles} cycles, {self.outside} of them "
             f"outside the {self.allowed:.1%} that its held-out error explains; persistence has "
-            f"{self.persistence_error:.1%} and was as good in {self.beaten}"
+            f"{self.persistence_error:.1%} and was as good in {self.beaten}; "
+            f"no answer in {self.missed}"
         )
 
 
@@ -105,6 +111,7 @@ def read(ledger: Ledger, model: LearnedModel, limits: EnvelopeLimits) -> Skill:
         allowed=allowed,
         beaten=sum(_beaten(pair) for pair in pairs),
         outside=sum(_outside(pair, allowed) for pair in pairs),
+        missed=len(pairs) - len(said),
         mute=bool(said) and flat and max(said) - min(said) < SAME * abs(max(said)),
     )
 
