@@ -18,6 +18,7 @@ from controlplane.engine.consumers import Consumers
 from controlplane.engine.delivery import Courier
 from controlplane.engine.findings import Findings
 from controlplane.engine.fleets import Fleets
+from controlplane.engine.forcing import Forcing
 from controlplane.engine.intake import Intake
 from controlplane.engine.jobs import Jobs
 from controlplane.engine.loop import ReconcileLoop
@@ -64,6 +65,11 @@ class ApiServices:
     def findings(self) -> Findings:
         """What is wrong now."""
         return self.instruments.findings
+
+    @property
+    def forcing(self) -> Forcing:
+        """An operator's word against a finding."""
+        return Forcing(self.intake, self.audit, self.instruments)
 
 
 _bearer = HTTPBearer(auto_error=False, description="A token, `sbx_...`")

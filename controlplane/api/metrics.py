@@ -134,9 +134,12 @@ class _Engine(Collector):
 
     def _samples(self) -> Metric:
         family = CounterMetricFamily(
-            "signalbox_samples", "Samples by outcome: accepted or refused.", labels=("outcome",)
+            "signalbox_samples",
+            "Samples by outcome: accepted, suspicious or refused.",
+            labels=("outcome",),
         )
         family.add_metric(("accepted",), self._services.intake.accepted)
+        family.add_metric(("suspicious",), self._services.intake.suspicious)
         family.add_metric(("refused",), self._services.intake.refused)
         return family
 

@@ -129,9 +129,10 @@ class SampleIn(Wire):
 
 
 class SampleOut(SampleIn):
-    """A sample as it was taken."""
+    """A sample as it was taken; `suspicion` is the code for which no decision reads it."""
 
     received: datetime
+    suspicion: str | None = None
 
     @classmethod
     def of(cls, sample: Sample) -> "SampleOut":
@@ -144,6 +145,7 @@ class SampleOut(SampleIn):
         return cls(
             time=stamp(sample.time_s),
             received=stamp(sample.received_s),
+            suspicion=sample.suspicion,
             response_time_ms=float(sample.response_time_ms),
             **metrics,
         )

@@ -16,6 +16,7 @@ from controlplane.cli import (
     decisions,
     envoy,
     failures,
+    findings,
     fleet,
     jobs,
     models,
@@ -65,6 +66,7 @@ audit.register(app)
 app.command()(replay.replay)
 training.register(models.app)
 app.add_typer(decisions.app, name="decisions")
+app.add_typer(findings.app, name="findings")
 app.add_typer(samples.app, name="samples")
 app.add_typer(token.app, name="token")
 app.add_typer(models.app, name="models")

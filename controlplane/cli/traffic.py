@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from controlplane.cli import output
+from controlplane.cli import findings, output
 from controlplane.cli.connection import JsonOption, connect
 
 WEIGHTS = "/v1/weights"
@@ -35,8 +35,9 @@ def status(context: typer.Context, as_json: JsonOption = False) -> None:
     gateways = client.get(GATEWAYS)
     services = client.items(SERVICES)
     sources = client.items(SOURCES)
+    standing = client.items(findings.FINDINGS)
     if as_json:
-        output.emit({"services": services, **gateways})
+        output.emit({"services": services, "findings": standing, **gateways})
         return
     output.facts(
         (
@@ -49,6 +50,9 @@ def status(context: typer.Context, as_json: JsonOption = False) -> None:
     _show_sources(sources)
     _show_planes(gateways["planes"])
     _show_gateways(gateways["items"])
+    if standing:
+        print()
+        findings.table(standing)
 
 
 def weights(context: typer.Context, as_json: JsonOption = False) -> None:

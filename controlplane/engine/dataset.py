@@ -83,8 +83,13 @@ class RowMaker:
         self._writer.writerow(COLUMNS)
 
     def feed(self, samples: Iterable[Sample]) -> str:
-        """The rows that are complete after these samples, which follow the earlier ones by time."""
+        """The rows that are complete after these samples, which follow the earlier ones by time.
+
+        A suspicious sample is as good as none.
+        """
         for sample in samples:
+            if sample.suspicion is not None:
+                continue
             period = round(sample.time_s / self._period_s)
             if period != self._period:
                 self._close()

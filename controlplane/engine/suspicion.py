@@ -47,6 +47,7 @@ class SuspicionRules:
 class _Force:
     """An operator's word on one doubt about one data centre."""
 
+    finding: str
     until_s: float
     good: int = 0
 
@@ -157,8 +158,8 @@ class Suspicions:
             if number % AT_ONCE == AT_ONCE - 1:
                 await asyncio.sleep(0)
 
-    def force(self, finding: Finding) -> tuple[Sample, ...]:
-        """Take for true what was held for a finding; the samples to take in.
+    def held(self, finding: Finding) -> tuple[Sample, ...]:
+        """Samples that a finding holds back, by time.
 
         Raises:
             Conflict: the finding is over.
@@ -166,21 +167,31 @@ class Suspicions:
         """
         suspicion, service = self._suspicion(finding)
         known = self._services[service]
-        until_s = self._now() + self._rules.limits.memory_s
-        released: list[Sample] = []
-        for center in suspicion.centers:
-            known.forced[center, suspicion.doubt] = _Force(until_s=until_s)
-            known.doubts.pop(center, None)
-            released += known.held.pop(center, ())
-        known.looked = tuple(one for one in known.looked if one != suspicion)
-        trusted = tuple(replace(sample, suspicion=None) for sample in released)
-        known.newest.update({sample.datacenter: sample for sample in trusted})
-        self.report([service])
-        return trusted
+        return tuple(one for name in suspicion.centers for one in known.held.get(name, ()))
 
-    def check_forcible(self, finding: Finding) -> None:
-        """Raise what `force` would raise; nothing is changed."""
-        self._suspicion(finding)
+    def force(self, finding: Finding) -> tuple[Sample, ...]:
+        """Take for true what is held for a finding; the samples to take in. Raises as `held`."""
+        suspicion, service = self._suspicion(finding)
+        known = self._services[service]
+        force = _Force(finding=finding.id, until_s=self._now() + self._rules.limits.memory_s)
+        released = tuple(replace(one, suspicion=None) for one in self.held(finding))
+        for center in suspicion.centers:
+            known.forced[center, suspicion.doubt] = replace(force)
+            known.doubts.pop(center, None)
+            known.held.pop(center, None)
+        known.looked = tuple(one for one in known.looked if one != suspicion)
+        known.newest.update({sample.datacenter: sample for sample in released})
+        self.report([service])
+        return released
+
+    def is_forced(self, finding: Finding) -> bool:
+        """Whether somebody's word on it still counts."""
+        now_s = self._now()
+        return any(
+            force.finding == finding.id and force.until_s > now_s
+            for known in self._services.values()
+            for force in known.forced.values()
+        )
 
     def _suspicion(self, finding: Finding) -> tuple[Suspicion, str]:
         what = finding.observation

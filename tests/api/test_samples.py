@@ -110,7 +110,7 @@ async def test_half_a_surrogate_pair_is_a_finding(open_house: House) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        *(b"", b"{", b"7", b'{"sample": []}', b'[{"cpu_avg": NaN}]', b"[1e400, Infinity]"),
+        *(b"", b"{", b"7", b'{"sample": []}', b'{"samples": NaN}'),
         *(b"[" * 100_000, b"\xff", b'["' + b"\xff" + b'"]', '["a"]'.encode("utf-16")),
     ],
 )

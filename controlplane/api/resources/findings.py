@@ -1,16 +1,19 @@
-"""GET /v1/findings: what is wrong with which item, what was held, and how to force it."""
+"""/v1/findings: what is wrong with which item, what was held, and how to force it."""
 
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
 
-from controlplane.api.dependencies import Services, Viewer
-from controlplane.api.wire import Items, Wire, stamp, stamp_or_none
+from controlplane.api.dependencies import Operator, Services, Viewer
+from controlplane.api.wire import Items, Text, Wire, stamp, stamp_or_none
 from controlplane.domain.findings import Finding, Severity, Source
 
 router = APIRouter(prefix="/v1", tags=["findings"])
+
+Id = Annotated[str, Path(max_length=64)]
 
 
 class FindingState(StrEnum):
@@ -39,6 +42,12 @@ class FindingOut(Wire):
     cleared: datetime | None
 
 
+class ForceIn(Wire):
+    """Why the finding is wrong, for the audit log."""
+
+    reason: Annotated[Text, Field(min_length=1, max_length=500)]
+
+
 @router.get("/findings")
 async def list_findings(
     services: Services,
@@ -59,9 +68,17 @@ async def list_findings(
 
 
 @router.get("/findings/{finding_id}")
-async def read_finding(services: Services, _caller: Viewer, finding_id: str) -> FindingOut:
+async def read_finding(services: Services, _caller: Viewer, finding_id: Id) -> FindingOut:
     """One finding, also one that was over lately."""
     return finding_of(services.findings.by_id(finding_id))
+
+
+@router.post("/findings/{finding_id}:force")
+async def force_finding(
+    services: Services, caller: Operator, finding_id: Id, word: ForceIn
+) -> FindingOut:
+    """Take for true what is held because of it, until it is over or for an hour; audited."""
+    return finding_of(await services.forcing.force(finding_id, caller, word.reason))
 
 
 def finding_of(finding: Finding) -> FindingOut:

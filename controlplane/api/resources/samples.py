@@ -59,7 +59,7 @@ class FindingOut(Wire):
 
 
 class ReceiptOut(Wire):
-    """Answer to one call."""
+    """Answer to one call; `accepted` counts suspicious samples too, which are findings."""
 
     accepted: int
     findings: list[FindingOut]
@@ -78,8 +78,10 @@ async def send_samples(
         indexed, malformed = _read(body, now_s)
     receipt = await services.intake.accept([sample for _, sample in indexed])
     # Engine findings count in what was well-formed; callers count in what they sent.
-    judged = [(indexed[finding.index][0], finding) for finding in receipt.findings]
+    found = (*receipt.findings, *receipt.suspicious)
+    judged = [(indexed[finding.index][0], finding) for finding in found]
     findings = [*((finding.index, finding) for finding in malformed), *judged]
+    services.intake.refuse(malformed)
     if findings:
         response.status_code = status.HTTP_200_OK
     return ReceiptOut(accepted=receipt.accepted, findings=_findings(findings))
@@ -104,10 +106,10 @@ def _read(body: bytes, now_s: float) -> Read:
         try:
             sample = SampleIn.model_validate(item).sample(now_s)
         except ValidationError as error:
-            findings.append(_malformed(index, error))
+            findings.append(_malformed(index, item, error))
             continue
         if sample.time_s < FIRST_SAMPLE_S:
-            findings.append(_unset_clock(index))
+            findings.append(_unset_clock(index, sample))
         else:
             indexed.append((index, sample))
     return indexed, findings
@@ -134,32 +136,37 @@ def _items(body: bytes) -> list[object]:
 
 
 def _content(body: bytes) -> object:
-    """The JSON of a body; a number beyond every float is infinite, so that its sample is judged."""
+    """The JSON of a body; NaN and what is beyond every float are read, so that the one sample that
+    has it is judged and the others count."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
-        return json.loads(body.decode(), parse_constant=_no_number, parse_int=_integer)
-
-
-def _no_number(word: str) -> object:
-    raise ValueError(f"{word} is no number in JSON")
+        return json.loads(body.decode(), parse_int=_integer)
 
 
 def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= EXACT_DIGITS else float(digits)
 
 
-def _unset_clock(index: int) -> SampleFinding:
+def _unset_clock(index: int, sample: Sample) -> SampleFinding:
     return SampleFinding(
         index=index,
         code="sample_malformed",
         field="time",
         message="time: it is before the year 2000; check the sender's clock and unit (seconds)",
+        subject=(sample.service, sample.datacenter),
     )
 
 
-def _malformed(index: int, error: ValidationError) -> SampleFinding:
+def _malformed(index: int, item: object, error: ValidationError) -> SampleFinding:
     fault = error.errors(include_url=False)[0]
     field = str(fault["loc"][0])[:80] if fault["loc"] else ""
     message = f"{field}: {fault['msg']}" if field else "a sample must be an object with fields"
-    return SampleFinding(index=index, code="sample_malformed", field=field, message=message)
+    named = item if isinstance(item, dict) else {}
+    service, datacenter = named.get("service"), named.get("datacenter")
+    subject = ("", "")
+    if isinstance(service, str) and isinstance(datacenter, str):
+        subject = (service, datacenter)
+    return SampleFinding(
+        index=index, code="sample_malformed", field=field, message=message, subject=subject
+    )
