@@ -98,3 +98,14 @@ async def test_only_wanted_rows_and_the_header_in_any_case() -> None:
     assert maker.rows == 1
     empty = [part async for part in pieces(RowMaker(service(), [], 60.0), MemorySampleStore(), 0.0)]
     assert "".join(empty).strip().split(",") == list(COLUMNS)
+
+
+def test_a_suspicious_sample_is_as_good_as_none() -> None:
+    samples = [
+        sample(center, time_s)
+        for time_s in (60.0, 120.0, 180.0, 240.0, 300.0)
+        for center in ("beijing-1", "beijing-2")
+    ]
+    samples[4] = replace(samples[4], suspicion="metrics_jumped", request_rate_rps=4e6)
+    rows = _rows(dataset(service(), samples, [], 60.0))
+    assert [float(row["time_s"]) for row in rows] == [60.0, 240.0]
