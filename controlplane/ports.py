@@ -14,8 +14,8 @@ from controlplane.domain.access import AuditEntry, Token
 from controlplane.domain.decisions import Decision, Split
 from controlplane.domain.findings import Observation
 from controlplane.domain.jobs import Job
-from controlplane.domain.retraining import Coverage
 from controlplane.domain.promotions import Promotion
+from controlplane.domain.retraining import Coverage
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.sources import Answer, DeclaredSource
 from controlplane.domain.strategies.situation import LearnedModel

@@ -11,8 +11,8 @@ from controlplane.domain.access import AuditEntry, Token
 from controlplane.domain.decisions import Decision, Split, split_of
 from controlplane.domain.errors import Conflict, NotFound, Retryable
 from controlplane.domain.jobs import Job
-from controlplane.domain.retraining import Coverage
 from controlplane.domain.promotions import Alias, Promotion, aliases_after
+from controlplane.domain.retraining import Coverage
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample

@@ -6,9 +6,15 @@ from enum import StrEnum
 
 from controlplane.domain.findings import Observation
 from controlplane.domain.guardrails.limits import EnvelopeLimits
-from controlplane.domain.guardrails.state import GuardState, Outcome
+from controlplane.domain.guardrails.state import Concession, GuardState, Outcome
 from controlplane.domain.guardrails.trial import Trial
-from controlplane.domain.strategies.situation import CenterCurve, CurvePoint, Note, Shares
+from controlplane.domain.strategies.situation import (
+    CenterCurve,
+    CurvePoint,
+    Note,
+    SharedPool,
+    Shares,
+)
 from controlplane.domain.telemetry import Sample
 
 
@@ -29,6 +35,8 @@ class Inputs:
         state: what the guards remembered before; `Decision.state` is after.
         period_s, cycle_s, day_s: of that time, in seconds.
         suspicions: what was suspicious about the service's metrics.
+        shared: what others put on the pools of each data centre; () where none is shared.
+        concession: what the guard over all services changed.
     """
 
     generation: int
@@ -38,6 +46,8 @@ class Inputs:
     cycle_s: float
     day_s: float = 86_400.0
     suspicions: tuple[Observation, ...] = ()
+    shared: tuple[SharedPool | None, ...] = ()
+    concession: Concession | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

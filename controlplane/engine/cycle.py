@@ -6,20 +6,21 @@ here depends on its arguments alone.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, zip_longest
 
 from controlplane.domain.decisions import Decision, Inputs, Trigger
 from controlplane.domain.findings import Observation
 from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.reserves import mustered
-from controlplane.domain.guardrails.state import GuardState
+from controlplane.domain.guardrails.state import Concession, GuardState
 from controlplane.domain.guardrails.trial import Trial
 from controlplane.domain.strategies.registry import Strategy, propose
 from controlplane.domain.strategies.situation import (
     ACTIVE_ROLES,
     Center,
     LearnedModel,
+    SharedPool,
     Shares,
     Situation,
 )
@@ -43,6 +44,8 @@ class Facts:
         states: service -> what the guards remember.
         suspicions: service -> what is suspicious about its metrics; absent is nothing.
         shadows: service -> the model on trial; `trials`: how far it is.
+        shared: service -> what others put on the pools of its centres; absent is nothing shared.
+        concessions: service -> what the guard over all services allows it; absent is everything.
     """
 
     fleet: Fleet
@@ -57,6 +60,8 @@ class Facts:
     suspicions: Mapping[str, tuple[Observation, ...]] = field(default_factory=dict)
     shadows: Mapping[str, LearnedModel] = field(default_factory=dict)
     trials: Mapping[str, Trial] = field(default_factory=dict)
+    shared: Mapping[str, tuple[SharedPool | None, ...]] = field(default_factory=dict)
+    concessions: Mapping[str, Concession] = field(default_factory=dict)
 
 
 def decide(facts: Facts, service: Service, trigger: Trigger, ask: Strategy = propose) -> Decision:
@@ -64,7 +69,8 @@ def decide(facts: Facts, service: Service, trigger: Trigger, ask: Strategy = pro
     situation = situate(facts, service)
     state = facts.states.get(service.name, GuardState())
     proposal = ask(situation)
-    verdict = judge(proposal, situation, state, facts.limits)
+    concession = facts.concessions.get(service.name)
+    verdict = judge(proposal, situation, state, facts.limits, concession)
     return Decision(
         id=f"{service.name}@{round(facts.now_s * 1000)}",
         time_s=facts.now_s,
@@ -89,6 +95,8 @@ def decide(facts: Facts, service: Service, trigger: Trigger, ask: Strategy = pro
             cycle_s=situation.cycle_s,
             day_s=situation.day_s,
             suspicions=situation.suspicions,
+            shared=facts.shared.get(service.name, ()),
+            concession=concession,
         ),
         center_curves=proposal.center_curves,
         learned=proposal.learned,
@@ -110,8 +118,10 @@ def situate(facts: Facts, service: Service) -> Situation:
     situation = Situation(
         service=service,
         centers=tuple(
-            Center(datacenter=centers[cluster.datacenter], cluster=cluster)
-            for cluster in resolved(facts.fleet, service).clusters
+            Center(datacenter=centers[cluster.datacenter], cluster=cluster, shared=shared)
+            for cluster, shared in zip_longest(
+                resolved(facts.fleet, service).clusters, facts.shared.get(service.name, ())
+            )
         ),
         window=shortened(window, since_s, READ_PERIODS),
         applied=applied_shares(facts.fleet, service, facts.shares.get(service.name, {})),

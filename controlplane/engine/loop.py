@@ -30,7 +30,8 @@ from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publication import Publication
 from controlplane.engine.punctuality import Punctuality
 from controlplane.engine.records import Records
-from controlplane.engine.shadow import Ladder, decided, states_of, trials_of
+from controlplane.engine.rulings import rule
+from controlplane.engine.shadow import Ladder, states_of, trials_of
 from controlplane.engine.stages import Instruments, Stage
 from controlplane.ports import DecisionStore, SnapshotStore
 
@@ -259,16 +260,8 @@ class _Attempt:
 
 def _cycle(facts: Facts, triggers: Mapping[str, Trigger], published: Snapshot | None) -> _Cycle:
     """Everything of a tick that only computes; law 8: a service that fails holds its shares."""
-    made: list[Decision] = []
-    faults: list[Fault] = []
-    for service in facts.fleet.services:
-        if service.name not in triggers:
-            continue
-        result = decided(facts, service, triggers[service.name])
-        if result.decision is not None:
-            made.append(result.decision)
-        if result.error is not None:
-            faults.append(Fault(service=service.name, step=Step.DECIDE, error=result.error))
+    ruled = rule(facts, triggers)
+    made, faults = ruled.made, ruled.faults
     wanted = desired(facts, made, published)
     # What is not in the snapshot is not in force.
     absent = {fault.service for fault in wanted.faults}

@@ -137,6 +137,7 @@ def situation_of(
         now_s=decision.time_s,
         generation=inputs.generation,
         suspicions={service.name: inputs.suspicions},
+        shared={service.name: inputs.shared},
     )
     # As recorded, not as weights say it: those are rounded.
     return replace(situate(facts, service), applied=decision.applied)
@@ -147,7 +148,7 @@ def replayed(decision: Decision, situation: Situation, origin: Origin) -> Replay
     assert decision.inputs is not None
     state, limits = decision.inputs.state, decision.inputs.limits
     proposal = recorded(decision) if origin is Origin.RECORD else propose(situation)
-    verdict = judge(proposal, situation, state, limits)
+    verdict = judge(proposal, situation, state, limits, decision.inputs.concession)
     return Replay(
         decision=decision,
         origin=origin,

@@ -95,7 +95,10 @@ def test_the_worked_example_gives_true_samples(running: Site, fleet: Fleet) -> N
 
 @pytest.mark.parametrize(
     ("query", "words"),
-    [("sum by (service) (", "parse error"), ("cpu_busy_ratio * on() cpu_busy_ratio", "duplicate series")],
+    [
+        ("sum by (service) (", "parse error"),
+        ("cpu_busy_ratio * on() cpu_busy_ratio", "duplicate series"),
+    ],
 )
 def test_what_prometheus_refuses_is_told_in_its_own_words(
     fleet: Fleet, query: str, words: str

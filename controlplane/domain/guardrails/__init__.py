@@ -8,6 +8,7 @@
 - bounds: shares by role, the step of one cycle, evacuations
 - capacity: projected utilisation of every pool
 - reserves: who bears traffic; disaster-recovery and cloud centres join and leave
+- pools: all services of a cycle together overfill no shared pool
 - pacing: dwell, pause after a revert, changes per hour
 - envelope: the order, and `judge`, which runs it
 """

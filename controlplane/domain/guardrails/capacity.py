@@ -1,7 +1,7 @@
 """Guards on projected utilisation: no split may bring a pool past its capacity.
 
-Utilisation of a centre at a share is the share times `Draft.use_per_share`: by CPU up to the
-fitted saturation, by declared capacity where no CPU is reported.
+Utilisation of a centre follows its share along `Draft.use`: by CPU up to the fitted saturation,
+by declared capacity where no CPU is reported, on top of what others put on a shared pool.
 """
 
 import math
@@ -11,7 +11,7 @@ from controlplane.domain.guardrails.bounds import HALVINGS, bounds, exact, reach
 from controlplane.domain.guardrails.draft import Course, Draft, noted, retargeted, toward
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
-from controlplane.domain.strategies.projection import use_per_share
+from controlplane.domain.strategies.projection import UseByShare, use_by_share
 from controlplane.domain.strategies.situation import Shares, Situation
 from controlplane.domain.topology import StrategyName
 
@@ -24,13 +24,13 @@ def measured(
     """Project utilisation for the guards below, and see whether a centre is hot."""
     if draft.course is not Course.MOVE:
         return draft
-    use = use_per_share(situation)
+    use = use_by_share(situation)
     if not _known(use, situation):
         blind = replace(draft, target=situation.applied, course=Course.BLIND_HOLD)
         message = "a data centre reports neither CPU nor a request rate; no move can be judged"
         return noted(blind, "utilization_unknown", message)
     hot = peak(use, situation.applied) > limits.hot_level
-    return replace(draft, use_per_share=use, hot=hot)
+    return replace(draft, use=use, hot=hot)
 
 
 def within_capacity(
@@ -43,7 +43,7 @@ def within_capacity(
     """
     if not draft.moving:
         return draft
-    use = draft.use_per_share
+    use = draft.use
     limit = ceiling(use, situation, limits)
     if peak(use, draft.target) <= limit:
         return draft
@@ -69,7 +69,7 @@ def relieved(
     held = draft.course in (Course.HOLD, Course.DOUBTED)
     if not held or not draft.hot or draft.proposal.strategy in DECLARED:
         return draft
-    use = draft.use_per_share
+    use = draft.use
     now = peak(use, situation.applied)
     if now <= ceiling(use, situation, limits):
         return draft
@@ -82,19 +82,19 @@ def relieved(
     )
 
 
-def ceiling(use: Shares, situation: Situation, limits: EnvelopeLimits) -> float:
+def ceiling(use: UseByShare, situation: Situation, limits: EnvelopeLimits) -> float:
     """The utilisation that a move may bring a centre to."""
     best = peak(use, level(use, situation, limits))
     return max(limits.capacity_level, best + limits.capacity_slack)
 
 
-def level(use: Shares, situation: Situation, limits: EnvelopeLimits) -> Shares:
+def level(use: UseByShare, situation: Situation, limits: EnvelopeLimits) -> Shares:
     """Shares within the bounds with the smallest peak utilisation: water filling by halving.
 
-    clip(w / use, low, high) with the lowest water level w whose sum reaches 1.
+    clip((w - standing) / per share, low, high) with the lowest water level w whose sum reaches 1.
     """
     low, high = bounds(situation, limits)
-    if peak(use, high) <= 0:
+    if not any(u > 0 and b > 0 for u, b in zip(use.per_share, high, strict=True)):
         return situation.applied
     dry, full = 0.0, peak(use, tuple(1.0 if b > 0 else 0.0 for b in high))
     for _ in range(HALVINGS):
@@ -106,32 +106,34 @@ def level(use: Shares, situation: Situation, limits: EnvelopeLimits) -> Shares:
     return exact(_filled(use, full, low, high))
 
 
-def peak(use: Shares, shares: Shares) -> float:
+def peak(use: UseByShare, shares: Shares) -> float:
     """Largest utilisation of a centre at these shares."""
-    return max(u * share for u, share in zip(use, shares, strict=True) if share > 0)
+    return max(u for u, share in zip(use.at(shares), shares, strict=True) if share > 0)
 
 
-def _known(use: Shares, situation: Situation) -> bool:
+def _known(use: UseByShare, situation: Situation) -> bool:
     return all(
-        math.isfinite(u) or not (bears or share > 0)
-        for u, bears, share in zip(use, situation.bearing, situation.applied, strict=True)
+        use.known(index) or not (bears or share > 0)
+        for index, (bears, share) in enumerate(
+            zip(situation.bearing, situation.applied, strict=True)
+        )
     )
 
 
-def _filled(use: Shares, water: float, low: Shares, high: Shares) -> Shares:
+def _filled(use: UseByShare, water: float, low: Shares, high: Shares) -> Shares:
     return tuple(
-        min(max(water / u if u > 0 else b, a), b) if b > 0 else 0.0
-        for u, a, b in zip(use, low, high, strict=True)
+        min(max((water - standing) / u if u > 0 else b, a), b) if b > 0 else 0.0
+        for standing, u, a, b in zip(use.standing, use.per_share, low, high, strict=True)
     )
 
 
-def _farthest(use: Shares, start: Shares, end: Shares, limit: float) -> Shares:
+def _farthest(use: UseByShare, start: Shares, end: Shares, limit: float) -> Shares:
     """The farthest point from `start` towards `end` with every centre at most at the limit.
 
     Utilisation is linear along the way; when `start` is above the limit already, it stays.
     """
     part = 1.0
-    for u, a, b in zip(use, start, end, strict=True):
-        if b > a and u * b > limit:
-            part = min(part, max((limit / u - a) / (b - a), 0.0))
+    for standing, u, a, b in zip(use.standing, use.per_share, start, end, strict=True):
+        if b > a and standing + u * b > limit:
+            part = min(part, max(((limit - standing) / u - a) / (b - a), 0.0))
     return tuple(a + (b - a) * part for a, b in zip(start, end, strict=True))

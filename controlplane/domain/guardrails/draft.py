@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from controlplane.domain.strategies.projection import UseByShare
 from controlplane.domain.strategies.situation import (
     GRID_OF_MANY,
     CenterCurve,
@@ -20,6 +21,7 @@ from controlplane.domain.strategies.situation import (
 
 # Differences of a share below one basis point cannot be published: they are no move.
 NEGLIGIBLE = 1e-4
+NOTHING_KNOWN = UseByShare()
 # What rounding may add to a share.
 ROUNDING = 1e-9
 
@@ -45,8 +47,7 @@ class Draft:
 
     Attributes:
         target: shares that would go out now.
-        use_per_share: utilisation of each centre if it bore the whole load, over the coming
-            cycle; NaN is unknown, () while nothing is known.
+        use: utilisation of each centre by its share; empty while nothing is known.
         hot: whether a centre is past the hot level with the shares in force.
         cycles_over, counted_s: the revert guard's count, for the next state.
         demoted: why the model may not decide any more from the next cycle on; "" when it may.
@@ -55,7 +56,7 @@ class Draft:
     proposal: Proposal
     target: Shares
     course: Course = Course.MOVE
-    use_per_share: tuple[float, ...] = ()
+    use: UseByShare = NOTHING_KNOWN
     hot: bool = False
     cycles_over: int = 0
     counted_s: float = 0.0

@@ -16,6 +16,7 @@ from controlplane.domain.guardrails.draft import (
     Draft,
     distance,
     predicted_ms,
+    retargeted,
 )
 from controlplane.domain.guardrails.freshness import fresh, in_force, sane, unsuspected
 from controlplane.domain.guardrails.learning import (
@@ -35,7 +36,13 @@ from controlplane.domain.guardrails.pacing import (
 )
 from controlplane.domain.guardrails.reserves import called
 from controlplane.domain.guardrails.skill import recent_reverts, skilled
-from controlplane.domain.guardrails.state import Demotion, GuardState, Outcome, Verdict
+from controlplane.domain.guardrails.state import (
+    Concession,
+    Demotion,
+    GuardState,
+    Outcome,
+    Verdict,
+)
 from controlplane.domain.strategies.situation import Note, Proposal, Shares, Situation
 
 Guard = Callable[[Draft, Situation, GuardState, EnvelopeLimits], Draft]
@@ -90,20 +97,25 @@ class Passage:
 
 
 def judge(
-    proposal: Proposal, situation: Situation, state: GuardState, limits: EnvelopeLimits
+    proposal: Proposal,
+    situation: Situation,
+    state: GuardState,
+    limits: EnvelopeLimits,
+    concession: Concession | None = None,
 ) -> Verdict:
     """Let a proposal through, trim it, or refuse it.
 
     Args:
         state: `Verdict.state` of the service's last verdict that went into force, else
             `GuardState()`.
+        concession: what the guard over all services made of the verdict without one.
 
     Returns:
         The shares to put in force (sum 1), the notes of the guards (not the proposal's own), and
         the state to store with them.
     """
     state = _read_on(situation, state, limits)
-    draft = _drafts(proposal, situation, state, limits)[-1]
+    draft = _conceding(_drafts(proposal, situation, state, limits)[-1], concession)
     if distance(draft.target, situation.applied) < NEGLIGIBLE:
         draft = replace(draft, target=situation.applied, course=Course.HOLD)
     else:
@@ -153,6 +165,14 @@ def _drafts(
     for guard in GUARDS:
         drafts.append(guard(drafts[-1], situation, state, limits))
     return drafts
+
+
+def _conceding(draft: Draft, concession: Concession | None) -> Draft:
+    if concession is None:
+        return draft
+    moves = draft.course in OUTCOMES
+    given = replace(draft, course=draft.course if moves else Course.RELIEF)
+    return retargeted(given, concession.shares, "pool_shared", concession.reason)
 
 
 def _next_state(

@@ -98,7 +98,7 @@ def worthwhile(
     """
     if draft.course is not Course.MOVE or not draft.proposal.predicts or situation.muster.changing:
         return draft
-    use = draft.use_per_share
+    use = draft.use
     if draft.hot and peak(use, draft.target) < peak(use, situation.applied):
         return draft
     now_ms = predicted_ms(draft.proposal, situation.applied)

@@ -13,7 +13,7 @@ from controlplane.domain.guardrails.capacity import level, peak
 from controlplane.domain.guardrails.draft import NEGLIGIBLE, Course, Draft
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
-from controlplane.domain.strategies.projection import use_per_share
+from controlplane.domain.strategies.projection import UseByShare, use_by_share
 from controlplane.domain.strategies.situation import Muster, Note, Situation
 from controlplane.domain.topology import ROLE_ORDER, StrategyName
 
@@ -24,7 +24,7 @@ class _Roll:
 
     situation: Situation
     limits: EnvelopeLimits
-    use: tuple[float, ...]
+    use: UseByShare
     active: tuple[int, ...]
     reserves: tuple[int, ...]
     joined: tuple[int, ...]
@@ -77,7 +77,7 @@ def _roll(situation: Situation, limits: EnvelopeLimits) -> _Roll:
     return _Roll(
         situation=situation,
         limits=limits,
-        use=use_per_share(situation),
+        use=use_by_share(situation),
         active=tuple(i for i, center in centers if center.active),
         reserves=tuple(reserves),
         joined=tuple(i for i in reserves if situation.applied[i] >= NEGLIGIBLE),
@@ -93,7 +93,7 @@ def _informed(situation: Situation, limits: EnvelopeLimits, roll: _Roll) -> bool
 
 def _joining(roll: _Roll, serving: list[int]) -> tuple[int, ...]:
     """The next reserves, as many as are needed; one whose use cannot be known is passed over."""
-    able = [i for i in roll.reserves if i not in roll.joined and math.isfinite(roll.use[i])]
+    able = [i for i in roll.reserves if i not in roll.joined and roll.use.known(i)]
     chosen: list[int] = []
     for reserve in able:
         short = len(roll.joined) + len(chosen) < roll.lost
@@ -115,7 +115,7 @@ def _leaving(roll: _Roll) -> tuple[int, ...]:
 def _best(roll: _Roll, bearing: Collection[int]) -> float:
     """Smallest peak utilisation of these centres within their bounds; NaN when unknown."""
     facts = replace(roll.situation, muster=Muster(bearing=_flags(roll.situation, bearing)))
-    if not all(math.isfinite(roll.use[i]) for i in bearing):
+    if not all(roll.use.known(i) for i in bearing):
         return math.nan
     return peak(roll.use, level(roll.use, facts, roll.limits))
 

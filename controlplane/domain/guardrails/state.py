@@ -67,6 +67,18 @@ class GuardState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Concession:
+    """Shares that the pools of a cycle allow a service, in place of those its own guards let out.
+
+    Attributes:
+        reason: in words for an operator.
+    """
+
+    shares: Shares
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """The envelope's answer: these shares go out, for these reasons."""
 

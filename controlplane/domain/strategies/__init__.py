@@ -2,6 +2,7 @@
 
 - situation: what every strategy is told, and what it answers (`Situation`, `Proposal`)
 - projection: recent load and use of each data centre, and what they become at other shares
+- tenancy: what the services on shared pools put on them
 - queue_law: response time of a data centre as a function of its utilisation
 - candidates: the 61 ratios, and the choice of the smallest prediction
 - rules: static, capacity, cpu_equalizer, threshold, and the fallback of the learned ones

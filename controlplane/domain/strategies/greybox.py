@@ -59,7 +59,8 @@ def objective(situation: Situation, laws: tuple[CenterLaw, ...]) -> FloatArray:
     weights = loads if np.sum(loads) > 0 else np.ones_like(loads)
     total = np.zeros((len(loads), len(GRID)))
     for law, use, share in zip(laws, uses, (GRID, 1.0 - GRID), strict=True):
-        total += share * response_time_ms(law, use.use_per_load * loads * share)
+        rho = use.standing + use.use_per_load * loads * share
+        total += share * response_time_ms(law, rho)
     return np.asarray(np.sum(weights * total, axis=0) / np.sum(weights))
 
 

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from controlplane.domain.features import CenterColumns, center_columns, design_matrix
 from controlplane.domain.strategies.candidates import GRID, choose
 from controlplane.domain.strategies.projection import (
+    center_uses,
     declared_law,
     observed_shares,
+    own_part,
     trusted_laws,
 )
 from controlplane.domain.strategies.rules import fall_back, hold, missing_metrics
@@ -57,10 +59,16 @@ def projected_rows(situation: Situation) -> FloatArray:
     with a sample and a share (`without_share`).
     """
     laws = trusted_laws(situation) or tuple(declared_law(c) for c in situation.centers)
+    own = [own_part(use) for use in center_uses(situation)]
     candidates = (GRID, 1.0 - GRID)
     now = observed_shares(situation)
     moved = [
-        _moved(columns, candidates[index] / now[index], candidates[index], laws[index].idle_cpu)
+        _moved(
+            replace(columns, traffic_share=candidates[index]),
+            candidates[index] / now[index],
+            laws[index].idle_cpu,
+            own[index],
+        )
         for index, columns in enumerate(_newest(situation))
     ]
     return design_matrix(moved[0], moved[1], GRID)
@@ -94,16 +102,16 @@ def _newest(situation: Situation) -> tuple[CenterColumns, CenterColumns]:
     return primary, secondary
 
 
-def _moved(
-    columns: CenterColumns, scale: FloatArray, share: FloatArray, idle_cpu: float
-) -> CenterColumns:
+def _moved(columns: CenterColumns, scale: FloatArray, idle_cpu: float, own: float) -> CenterColumns:
+    """Bandwidth follows the scale of the own load, CPU as far as it is by the own load."""
+    busier = scale if own == 1.0 else 1.0 + own * (scale - 1.0)
+
     def cpu(value: float) -> FloatArray:
-        return np.clip(idle_cpu + (value - idle_cpu) * scale, 0.0, 1.0)
+        return np.clip(idle_cpu + (value - idle_cpu) * busier, 0.0, 1.0)
 
     return replace(
         columns,
         cpu_avg=cpu(float(np.asarray(columns.cpu_avg))),
         cpu_max=cpu(float(np.asarray(columns.cpu_max))),
         ingress_bandwidth_bps=np.asarray(columns.ingress_bandwidth_bps) * scale,
-        traffic_share=share,
     )

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.strategies.queue_law import CenterLaw, utilization
-from controlplane.domain.strategies.situation import Center, Situation
-from controlplane.domain.telemetry import Sample, load_measure, reading
+from controlplane.domain.strategies.situation import Center, SharedPool, Situation
+from controlplane.domain.telemetry import Sample, ServiceWindow, load_measure, reading
 
 FloatArray = NDArray[np.float64]
 
@@ -39,6 +39,7 @@ class CenterUse:
         use_per_load: utilisation that one unit of load costs (k_d).
         declared: the same by the declared capacity; NaN where no rate is reported.
         by_cpu: whether CPU told, not the declared capacity.
+        standing: the part of `use` by other services of a shared pool, which no move changes.
     """
 
     load: float
@@ -46,14 +47,47 @@ class CenterUse:
     use_per_load: float
     declared: float
     by_cpu: bool
+    standing: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseByShare:
+    """Utilisation of each centre over the coming cycle: `standing + per_share * share`.
+
+    Attributes:
+        per_share: if the centre had the whole load, at the most; NaN is unknown.
+        standing: by other services of a shared pool.
+    """
+
+    per_share: tuple[float, ...] = ()
+    standing: tuple[float, ...] = ()
+
+    def at(self, shares: Sequence[float]) -> tuple[float, ...]:
+        """Utilisation of each centre at these shares."""
+        rows = zip(self.standing, self.per_share, shares, strict=True)
+        return tuple(standing + use * share for standing, use, share in rows)
+
+    def known(self, index: int) -> bool:
+        """Whether both parts of one centre are."""
+        return math.isfinite(self.per_share[index]) and math.isfinite(self.standing[index])
+
+
+def own_part(use: CenterUse) -> float:
+    """Which part of a centre's utilisation is by the service itself: 1 on a pool of its own."""
+    return (use.use - use.standing) / use.use if use.standing > 0 and use.use > 0 else 1.0
 
 
 def recent(situation: Situation, center: Center) -> tuple[Sample, ...]:
     """The samples of the last `MEMORY_PERIODS` periods by the sender's clock, oldest first."""
-    history = situation.window.samples.get(center.name, ())[-MEMORY_PERIODS:]
+    return newest_periods(situation.window, center.name, situation.period_s)
+
+
+def newest_periods(window: ServiceWindow, datacenter: str, period_s: float) -> tuple[Sample, ...]:
+    """As `recent`, of a window."""
+    history = window.samples.get(datacenter, ())[-MEMORY_PERIODS:]
     if not history:
         return ()
-    since_s = history[-1].time_s - MEMORY_PERIODS * situation.period_s
+    since_s = history[-1].time_s - MEMORY_PERIODS * period_s
     return tuple(sample for sample in history if sample.time_s > since_s)
 
 
@@ -72,7 +106,7 @@ def center_uses(situation: Situation, laws: Sequence[CenterLaw] = ()) -> tuple[C
     ]
     # A centre without a share gets no load, whether or not it reports.
     uses = [
-        replace(use, load=0.0, use=0.0) if share <= 0 and not history else use
+        replace(use, load=0.0, use=use.standing) if share <= 0 and not history else use
         for use, history, share in zip(uses, histories, situation.applied, strict=True)
     ]
     total = math.fsum(use.load for use in uses)
@@ -100,18 +134,21 @@ def trusted_laws(situation: Situation) -> tuple[CenterLaw, ...]:
     return model.laws
 
 
-def use_per_share(situation: Situation) -> tuple[float, ...]:
-    """Utilisation of each centre if it had the whole load, at the most of the coming cycle.
+def use_by_share(situation: Situation) -> UseByShare:
+    """Utilisation of each centre by its share, at the most of the coming cycle.
 
-    Utilisation at share s is s times this, up to the fitted saturation when there are laws. A
-    saturated centre counts by its declared capacity if that says more. NaN where neither CPU nor
-    a request rate tells it.
+    Up to the fitted saturation when there are laws. A saturated centre counts by its declared
+    capacity if that says more. NaN where neither CPU nor a request rate tells it.
     """
     uses = center_uses(situation, trusted_laws(situation))
     load = float(np.max(projected_loads(situation, uses)))
-    return tuple(
-        load * (max(use.use_per_load, use.declared) if use.use >= SATURATED else use.use_per_load)
-        for use in uses
+    return UseByShare(
+        per_share=tuple(
+            load
+            * (max(use.use_per_load, use.declared) if use.use >= SATURATED else use.use_per_load)
+            for use in uses
+        ),
+        standing=tuple(use.standing for use in uses),
     )
 
 
@@ -147,6 +184,8 @@ def _center_use(
 ) -> CenterUse:
     load = _mean([reading(sample, measure) for sample in history])
     by_rate = measure == "request_rate_rps"
+    if center.shared is not None:
+        return _shared_use(center.shared, center.cluster.cost, load if by_rate else math.nan)
     declared = 1.0 / center.cluster.capacity_rps if by_rate else math.nan
     pairs = [
         (float(utilization(law, sample.cpu_avg)), reading(sample, measure))
@@ -165,9 +204,23 @@ def _center_use(
     )
 
 
+def _shared_use(pool: SharedPool, cost: float, load: float) -> CenterUse:
+    """Only the own part follows the own load; the tenancy has settled what CPU says."""
+    standing = pool.use_per_work * pool.others
+    use_per_load = pool.use_per_work * cost
+    return CenterUse(
+        load=load,
+        use=standing + load * use_per_load,
+        use_per_load=use_per_load,
+        declared=math.nan,
+        by_cpu=pool.by_cpu,
+        standing=standing,
+    )
+
+
 def _not_of_a_trickle(use: CenterUse, total: float) -> CenterUse:
     """By declared capacity where next to no load comes: CPU is then that of other work."""
-    if not use.load < SMALLEST_PART * total or math.isnan(use.declared):
+    if not use.by_cpu or not use.load < SMALLEST_PART * total or math.isnan(use.declared):
         return use
     return replace(use, use=use.load * use.declared, use_per_load=use.declared, by_cpu=False)
 

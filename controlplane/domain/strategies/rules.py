@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controlplane.domain.strategies.projection import center_uses
+from controlplane.domain.strategies.projection import CenterUse, center_uses
 from controlplane.domain.strategies.situation import Note, Proposal, Shares, Situation
 from controlplane.domain.topology import StrategyName
 
@@ -47,7 +47,7 @@ def cpu_equalizer(situation: Situation) -> Proposal:
     uses = center_uses(situation)
     bearing = [use for use, bears in zip(uses, situation.bearing, strict=True) if bears]
     awaited = [use for use, waits in zip(uses, situation.awaited, strict=True) if waits]
-    if not all(use.by_cpu for use in awaited):
+    if not all(use.by_cpu for use in awaited) or not math.fsum(use.load for use in uses) > 0:
         note = Note(code="cpu_missing", message="a data centre reports no CPU above idle")
         return with_notes(static(situation), note)
     busy = [use.use for use in bearing]
@@ -57,11 +57,34 @@ def cpu_equalizer(situation: Situation) -> Proposal:
             message=f"utilisation differs by {max(busy) - min(busy):.3f}, within {DEADBAND:g}",
         )
         return hold(situation, StrategyName.CPU_EQUALIZER, note)
-    values = [
-        1.0 / use.use_per_load if bears else 0.0
-        for use, bears in zip(uses, situation.bearing, strict=True)
-    ]
-    return Proposal(strategy=StrategyName.CPU_EQUALIZER, shares=normalized(values))
+    shares = _equal(uses, situation.bearing)
+    return Proposal(strategy=StrategyName.CPU_EQUALIZER, shares=shares)
+
+
+def _equal(uses: Sequence[CenterUse], bearing: Sequence[bool]) -> Shares:
+    """Shares with the same utilisation everywhere, what others put on shared pools included.
+
+    s_d = max(w - standing_d, 0) / (k_d load), w such that they sum to 1; without others on the
+    pools this is s_d ~ 1 / k_d.
+    """
+    load = math.fsum(use.load for use in uses)
+    slopes = [use.use_per_load * load for use in uses]
+    filled, drained, level = 0.0, 0.0, 0.0
+    # From the emptiest pool on: each one that the level reaches takes part in it.
+    for standing, slope in sorted(
+        (use.standing, slope) for use, slope, b in zip(uses, slopes, bearing, strict=True) if b
+    ):
+        if filled and standing >= level:
+            break
+        filled += 1.0 / slope
+        drained += standing / slope
+        level = (1.0 + drained) / filled
+    return normalized(
+        [
+            max(level - use.standing, 0.0) / slope if bears else 0.0
+            for use, slope, bears in zip(uses, slopes, bearing, strict=True)
+        ]
+    )
 
 
 def threshold(situation: Situation) -> Proposal:

@@ -57,11 +57,30 @@ class LearnedModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SharedPool:
+    """What a pool bears beside the service that is decided now.
+
+    Work is counted in requests of cost 1 per second.
+
+    Attributes:
+        use_per_work: utilisation that one unit of work costs.
+        others: work of the other services; NaN is unknown.
+        by_cpu: whether CPU told, not the declared capacity.
+    """
+
+    name: str
+    use_per_work: float
+    others: float
+    by_cpu: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Center:
-    """One data centre of the service: what is declared."""
+    """One data centre of the service: what is declared, and what else its pool bears."""
 
     datacenter: Datacenter
     cluster: Cluster
+    shared: SharedPool | None = None
 
     @property
     def name(self) -> str:

@@ -74,7 +74,7 @@ def center_curves(situation: Situation, laws: tuple[CenterLaw, ...]) -> tuple[Ce
     weights = loads if np.sum(loads) > 0 else np.ones_like(loads)
     curves = []
     for center, law, use in zip(situation.centers, laws, uses, strict=True):
-        at = response_time_ms(law, use.use_per_load * loads * GRID)
+        at = response_time_ms(law, use.standing + use.use_per_load * loads * GRID)
         mean = np.sum(weights * at, axis=0) / np.sum(weights)
         values = tuple(np.round(mean, DIGITS).tolist())
         curves.append(CenterCurve(datacenter=center.name, response_time_ms=values))

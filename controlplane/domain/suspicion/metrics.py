@@ -43,9 +43,7 @@ def judge(sample: Sample, past: Past, limits: SuspicionLimits) -> tuple[Suspicio
     return tuple(doubts)
 
 
-def stopped(
-    received_s: Mapping[str, float], now_s: float, fresh_s: float
-) -> tuple[Suspicion, ...]:
+def stopped(received_s: Mapping[str, float], now_s: float, fresh_s: float) -> tuple[Suspicion, ...]:
     """Data centres of which nothing new was received for longer than `fresh_s`.
 
     Args:

@@ -1,0 +1,53 @@
+"""All decisions of one cycle: the services that are due, one after the other.
+
+Pure functions, called by `loop` in a thread. A service on a shared pool is decided with what was
+decided before it, the most important class first, so that they do not all run for the same room;
+what they make of a pool together is settled at the end. Law 8: one that fails holds its shares.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from controlplane.domain.decisions import Decision, Trigger
+from controlplane.domain.topology import Service, ServiceClass
+from controlplane.engine.cycle import Facts
+from controlplane.engine.faults import Fault, Step
+from controlplane.engine.pools import PoolBook
+from controlplane.engine.shadow import decided
+
+ORDER = tuple(ServiceClass)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rulings:
+    """What was decided, and who could not be."""
+
+    made: list[Decision]
+    faults: list[Fault]
+
+
+def rule(facts: Facts, triggers: Mapping[str, Trigger]) -> Rulings:
+    """Decide every service that has a trigger; of those at fault the shares in force stay."""
+    book = PoolBook(facts)
+    made: dict[str, Decision] = {}
+    faults: list[Fault] = []
+    read: dict[str, Facts] = {}
+    for service in _due(facts, triggers):
+        name = service.name
+        read[name] = replace(facts, shared={name: book.shared(name)})
+        result = decided(read[name], service, triggers[name])
+        if result.decision is not None:
+            made[name] = result.decision
+            book.settle(result.decision)
+        if result.error is not None:
+            faults.append(Fault(service=name, step=Step.DECIDE, error=result.error))
+    for name, concession in book.concessions().items():
+        conceding = replace(read[name], concessions={name: concession})
+        result = decided(conceding, facts.fleet.service(name), triggers[name])
+        made[name] = result.decision or made[name]
+    return Rulings(made=list(made.values()), faults=faults)
+
+
+def _due(facts: Facts, triggers: Mapping[str, Trigger]) -> list[Service]:
+    due = (service for service in facts.fleet.services if service.name in triggers)
+    return sorted(due, key=lambda service: ORDER.index(service.class_of_service))
