@@ -115,8 +115,30 @@ class StoreCare(Protocol):
         """Write all data to the place of files that are gone; Retryable when that fails now."""
 
 
+class MinuteStore(Protocol):
+    """Minute means, which outlive the raw samples that they are made of."""
+
+    async def condense(self, before_s: float) -> int:
+        """Move the raw samples of minutes before that of `before_s` into those minutes, in
+        transactions of bounded size; how many samples went. A sample is in one place at any
+        time, also when this ends halfway."""
+
+    async def page(self, service: str, after: tuple[float, str]) -> list[Sample]:
+        """As `SampleStore.page`: each is the mean of one minute, with its newest sample's time."""
+
+    async def prune(self, before_s: float) -> int:
+        """As `Expiring.prune`."""
+
+
+class Pages(Protocol):
+    """What gives samples by time, page by page."""
+
+    async def page(self, service: str, after: tuple[float, str]) -> list[Sample]:
+        """As `SampleStore.page`."""
+
+
 class Expiring(Protocol):
-    """A store that forgets what is old: samples, decisions and jobs."""
+    """A store that forgets what is old: decisions and jobs."""
 
     async def prune(self, before_s: float) -> int:
         """Drop what is of a time < `before_s`, in transactions of bounded size; how many went."""

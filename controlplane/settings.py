@@ -96,7 +96,10 @@ class Settings(BaseSettings):
         default={}, description="Bearer tokens of metric sources by the name that the fleet gives."
     )
     sample_retention_days: Annotated[int, Ge(1), Le(3650)] = Field(
-        default=60, description="Raw samples older than this are deleted daily."
+        default=60, description="Raw samples older than this become minute means daily."
+    )
+    minute_retention_days: Annotated[int, Ge(1), Le(3650)] = Field(
+        default=400, description="Minute means older than this are deleted daily."
     )
     decision_retention_days: Annotated[int, Ge(1), Le(3650)] = Field(
         default=400, description="Decisions older than this are deleted daily."

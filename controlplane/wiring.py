@@ -35,6 +35,7 @@ from controlplane.engine.consumers import Consumers
 from controlplane.engine.delivery import Courier
 from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.fleets import Fleets
+from controlplane.engine.history import History
 from controlplane.engine.intake import Intake
 from controlplane.engine.jobs import JobParts, Jobs
 from controlplane.engine.loop import LoopParts, ReconcileLoop
@@ -141,6 +142,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         decisions=stores.decisions,
         replays=_replays(stores),
         samples=stores.samples,
+        history=History(stores.minutes, stores.samples),
         audit=stores.audit,
         couriers=(Courier(plane, publication, instruments),),
         instruments=instruments,
@@ -220,13 +222,14 @@ def _retraining(services: ApiServices, settings: Settings) -> Retraining:
 def _retention(settings: Settings, stores: SqlStores, instruments: Instruments) -> Retention:
     return Retention(
         RetentionStores(
-            samples=stores.samples,
+            minutes=stores.minutes,
             decisions=stores.decisions,
             jobs=stores.jobs,
             snapshots=stores.snapshots,
         ),
         RetentionTimes(
             samples_s=settings.sample_retention_days * DAY_S,
+            minutes_s=settings.minute_retention_days * DAY_S,
             decisions_s=settings.decision_retention_days * DAY_S,
         ),
         instruments,

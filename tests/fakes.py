@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from controlplane.domain.access import AuditEntry, Token
+from controlplane.domain.aggregates import MINUTE_S, Minute, condensed, minute_of
 from controlplane.domain.decisions import Decision, Split, split_of
 from controlplane.domain.errors import Conflict, NotFound, Retryable
 from controlplane.domain.jobs import Job
@@ -185,11 +186,34 @@ class MemorySampleStore:
         times = {time_s for name, time_s, _ in self.samples if name == service}
         return Coverage(first_s=min(times), rows=len(times)) if times else Coverage()
 
-    async def prune(self, before_s: float) -> int:
-        self.outage.check()
-        old = [key for key in self.samples if key[1] < before_s]
+
+@dataclass(slots=True)
+class MemoryMinuteStore:
+    raw: MemorySampleStore
+    minutes: dict[tuple[str, int, str], Minute] = field(default_factory=dict)
+
+    async def condense(self, before_s: float) -> int:
+        self.raw.outage.check()
+        end_s = minute_of(before_s) * MINUTE_S
+        old = [key for key in self.raw.samples if key[1] < end_s]
         for key in old:
-            del self.samples[key]
+            service, time_s, datacenter = key
+            place = (service, minute_of(time_s), datacenter)
+            known = [self.minutes[place]] if place in self.minutes else []
+            self.minutes[place] = condensed([*known, Minute(sample=self.raw.samples.pop(key))])
+        return len(old)
+
+    async def page(self, service: str, after: tuple[float, str]) -> list[Sample]:
+        self.raw.outage.check()
+        own = [minute.sample for key, minute in self.minutes.items() if key[0] == service]
+        ordered = sorted((s.time_s, s.datacenter, n) for n, s in enumerate(own))
+        return [own[n] for time_s, center, n in ordered if (time_s, center) > after][:1_000]
+
+    async def prune(self, before_s: float) -> int:
+        self.raw.outage.check()
+        old = [key for key in self.minutes if key[1] < minute_of(before_s)]
+        for key in old:
+            del self.minutes[key]
         return len(old)
 
 
@@ -358,6 +382,7 @@ class MemoryStores:
     snapshots: MemorySnapshotStore = field(init=False)
     decisions: MemoryDecisionStore = field(init=False)
     samples: MemorySampleStore = field(init=False)
+    minutes: MemoryMinuteStore = field(init=False)
     tokens: MemoryTokenStore = field(init=False)
     models: MemoryModelRegistry = field(init=False)
     jobs: MemoryJobStore = field(init=False)
@@ -368,6 +393,7 @@ class MemoryStores:
         self.snapshots = MemorySnapshotStore(outage=self.outage)
         self.decisions = MemoryDecisionStore(outage=self.outage)
         self.samples = MemorySampleStore(outage=self.outage)
+        self.minutes = MemoryMinuteStore(raw=self.samples)
         self.tokens = MemoryTokenStore(audit=self.audit, outage=self.outage)
         self.models = MemoryModelRegistry(audit=self.audit, outage=self.outage)
         self.jobs = MemoryJobStore(audit=self.audit, outage=self.outage)

@@ -19,6 +19,7 @@ from controlplane.engine.delivery import Courier
 from controlplane.engine.findings import Findings
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.forcing import Forcing
+from controlplane.engine.history import History
 from controlplane.engine.intake import Intake
 from controlplane.engine.jobs import Jobs
 from controlplane.engine.loop import ReconcileLoop
@@ -53,6 +54,7 @@ class ApiServices:
     decisions: DecisionStore
     replays: Replays
     samples: SampleStore
+    history: History
     audit: AuditLog
     couriers: tuple[Courier, ...]
     instruments: Instruments

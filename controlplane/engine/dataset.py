@@ -16,7 +16,7 @@ from controlplane.domain.decisions import Split
 from controlplane.domain.errors import Invalid
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Service
-from controlplane.ports import SampleStore
+from controlplane.ports import Pages
 
 METRICS = (
     "request_rate_rps",
@@ -129,7 +129,7 @@ class RowMaker:
         return text
 
 
-async def pieces(maker: RowMaker, samples: SampleStore, since_s: float) -> AsyncIterator[str]:
+async def pieces(maker: RowMaker, samples: Pages, since_s: float) -> AsyncIterator[str]:
     """The data set as CSV text, header first; an empty cell is a missing metric.
 
     Raises:

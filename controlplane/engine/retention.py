@@ -1,4 +1,4 @@
-"""Retention: drops what is older than its time, once a day.
+"""Retention: drops what is older than its time, once a day; raw samples become minute means.
 
 The calendar pokes, the supervisor keeps `run`; both come from `serving`. Dropping goes in small
 transactions, so a snapshot that wants to be stored never waits long. What a store that is away
@@ -13,7 +13,7 @@ import structlog
 
 from controlplane.domain.errors import Retryable
 from controlplane.engine.stages import Instruments, Stage
-from controlplane.ports import Expiring, SnapshotStore
+from controlplane.ports import Expiring, MinuteStore, SnapshotStore
 
 log = structlog.get_logger(__name__)
 
@@ -24,9 +24,10 @@ SNAPSHOTS_KEPT = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionTimes:
-    """How long raw samples and decisions stay, in seconds (> 0)."""
+    """How long raw samples, minute means and decisions stay, in seconds (> 0)."""
 
     samples_s: float
+    minutes_s: float
     decisions_s: float
 
 
@@ -34,7 +35,7 @@ class RetentionTimes:
 class RetentionStores:
     """What grows."""
 
-    samples: Expiring
+    minutes: MinuteStore
     decisions: Expiring
     jobs: Expiring
     snapshots: SnapshotStore
@@ -67,7 +68,8 @@ class Retention:
         """Drop what is due now, store by store; one that is away keeps none of the others."""
         now_s = self._now()
         stores, times = self._stores, self._times
-        await self._drop("samples", stores.samples.prune(now_s - times.samples_s))
+        await self._drop("samples", stores.minutes.condense(now_s - times.samples_s))
+        await self._drop("minutes", stores.minutes.prune(now_s - times.minutes_s))
         await self._drop("decisions", stores.decisions.prune(now_s - times.decisions_s))
         # As long as decisions: they say where a model came from.
         await self._drop("jobs", stores.jobs.prune(now_s - times.decisions_s))

@@ -19,6 +19,7 @@ from controlplane.engine.consumers import Consumers
 from controlplane.engine.delivery import Courier
 from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.fleets import Fleets
+from controlplane.engine.history import History
 from controlplane.engine.intake import Intake
 from controlplane.engine.jobs import Jobs
 from controlplane.engine.loop import LoopParts, ReconcileLoop
@@ -37,6 +38,7 @@ from tests.fakes import (
     MemoryDecisionStore,
     MemoryFleetStore,
     MemoryJobStore,
+    MemoryMinuteStore,
     MemoryModelRegistry,
     MemorySampleStore,
     MemorySnapshotStore,
@@ -103,6 +105,7 @@ class House:
         self.snapshots = MemorySnapshotStore(outage=self.outage)
         self.decisions = MemoryDecisionStore(outage=self.outage)
         self.samples = MemorySampleStore(outage=self.outage)
+        self.minutes = MemoryMinuteStore(raw=self.samples)
         self.registry = MemoryModelRegistry(audit=self.audit, outage=self.outage)
         self.instruments = Instruments(now=self.clock.now)
         self.pokes = Pokes()
@@ -180,6 +183,7 @@ class House:
                 )
             ),
             samples=self.samples,
+            history=History(self.minutes, self.samples),
             audit=self.audit,
             couriers=(Courier(self.plane, self.publication, self.instruments),),
             instruments=self.instruments,

@@ -38,12 +38,12 @@ async def _filled() -> MemoryStores:
 def _retention(stores: MemoryStores, instruments: Instruments | None = None) -> Retention:
     return Retention(
         RetentionStores(
-            samples=stores.samples,
+            minutes=stores.minutes,
             decisions=stores.decisions,
             jobs=stores.jobs,
             snapshots=stores.snapshots,
         ),
-        RetentionTimes(samples_s=30 * DAY_S, decisions_s=40 * DAY_S),
+        RetentionTimes(samples_s=30 * DAY_S, minutes_s=50 * DAY_S, decisions_s=40 * DAY_S),
         instruments or Instruments(now=lambda: NOW_S),
     )
 
@@ -53,9 +53,18 @@ async def test_each_kind_goes_after_its_own_time(monkeypatch: pytest.MonkeyPatch
     stores = await _filled()
     await _retention(stores).sweep()
     assert [s.time_s for s in await stores.samples.since("tickets", 0)] == [RECENT_S]
+    assert [s.time_s for s in await stores.minutes.page("tickets", (0, ""))] == [OLD_S]
     assert [d.time_s for d in await stores.decisions.recent(None, 9)] == [RECENT_S, OLD_S]
     assert [job.created_s for job in await stores.jobs.recent(None, 9)] == [RECENT_S, OLD_S]
     assert [s.revision for s in stores.snapshots.snapshots] == [2, 3, 4]
+
+
+async def test_minute_means_go_after_their_own_time() -> None:
+    stores = await _filled()
+    await _retention(stores).sweep()
+    await _retention(stores, Instruments(now=lambda: NOW_S + 11 * DAY_S)).sweep()
+    assert await stores.minutes.page("tickets", (0, "")) == []
+    assert len(stores.samples.samples) == 1
 
 
 async def test_a_store_that_is_away_is_counted_and_tried_at_the_next_poke() -> None:
@@ -67,7 +76,7 @@ async def test_a_store_that_is_away_is_counted_and_tried_at_the_next_poke() -> N
     sweeping.poke()
     await asyncio.sleep(0.01)
     totals = instruments.stages.totals
-    assert totals[Stage.PRUNE, StageOutcome.ERROR].count == 4
+    assert totals[Stage.PRUNE, StageOutcome.ERROR].count == 5
     assert len(stores.samples.samples) == 2
     stores.outage.away = False
     await asyncio.sleep(0.01)
@@ -76,5 +85,5 @@ async def test_a_store_that_is_away_is_counted_and_tried_at_the_next_poke() -> N
     sweeping.poke()
     await asyncio.sleep(0.01)
     assert len(stores.samples.samples) == 1
-    assert totals[Stage.PRUNE, StageOutcome.OK].count == 4
+    assert totals[Stage.PRUNE, StageOutcome.OK].count == 5
     task.cancel()

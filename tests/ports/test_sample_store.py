@@ -41,14 +41,6 @@ async def test_more_than_one_batch(stores: Stores) -> None:
     assert await stores.samples.since("tickets", 0) == samples
 
 
-async def test_prune_drops_what_is_older(stores: Stores) -> None:
-    await stores.samples.append([sample(60), sample(120), sample(60, service="video")])
-    assert await stores.samples.prune(before_s=120) == 2
-    assert await stores.samples.since("tickets", 0) == [sample(120)]
-    assert await stores.samples.since("video", 0) == []
-    assert await stores.samples.prune(before_s=120) == 0
-
-
 async def test_page_by_page_in_the_same_order(stores: Stores) -> None:
     samples = [sample(float(n), name) for n in range(3_000) for name in ("east", "west")]
     await stores.samples.append(samples)

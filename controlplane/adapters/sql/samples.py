@@ -1,14 +1,13 @@
-"""Raw samples: many small rows, written in batches, dropped after a set time."""
+"""Raw samples: many small rows, written in batches; `minutes` takes them away when they are old."""
 
 import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, delete, func, select, tuple_
+from sqlalchemy import Row, func, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from controlplane.adapters.sql.database import Database
-from controlplane.adapters.sql.services import services
 from controlplane.adapters.sql.sqlite import Durability
 from controlplane.adapters.sql.tables import SAMPLES
 from controlplane.adapters.sql.upsert import insert_or_replace
@@ -16,10 +15,9 @@ from controlplane.domain.retraining import Coverage
 from controlplane.domain.telemetry import Sample
 
 # Rows per transaction. Written: the loop prepares 500 rows in some 5 ms, and a snapshot that wants
-# to be stored waits for one batch at most. Read and dropped: far within a call's deadline.
+# to be stored waits for one batch at most. Read: far within a call's deadline.
 WRITE_ROWS = 500
 READ_ROWS = 5_000
-PRUNE_ROWS = 10_000
 _NAMES = tuple(column.name for column in SAMPLES.c)
 
 
@@ -60,20 +58,6 @@ class SqlSampleStore:
         first_s, rows = await self._database.read(work)
         return Coverage() if first_s is None else Coverage(first_s=first_s, rows=rows)
 
-    async def prune(self, before_s: float) -> int:
-        """Drop samples with sender's time < `before_s`, service by service; how many went."""
-
-        async def names(connection: AsyncConnection) -> list[str]:
-            return list((await connection.execute(services(SAMPLES))).scalars())
-
-        pruned = 0
-        for service in await self._database.read(names):
-            dropped = PRUNE_ROWS
-            while dropped >= PRUNE_ROWS:
-                dropped = await self._prune_some(service, before_s)
-                pruned += dropped
-        return pruned
-
     async def _page(self, service: str, after: tuple[float, str]) -> Sequence[Row[Any]]:
         query = (
             select(SAMPLES)
@@ -97,17 +81,6 @@ class SqlSampleStore:
             await connection.execute(insert_or_replace(connection, SAMPLES), rows)
 
         await self._database.write(work, Durability.NORMAL)
-
-    async def _prune_some(self, service: str, before_s: float) -> int:
-        old = (SAMPLES.c.service == service, SAMPLES.c.time_s < before_s)
-        times = select(SAMPLES.c.time_s).where(*old).order_by(SAMPLES.c.time_s)
-
-        async def work(connection: AsyncConnection) -> int:
-            end = await connection.scalar(times.offset(PRUNE_ROWS).limit(1))
-            some = old if end is None else (*old, SAMPLES.c.time_s <= end)
-            return (await connection.execute(delete(SAMPLES).where(*some))).rowcount
-
-        return await self._database.write(work, Durability.NORMAL)
 
 
 def _samples(rows: Sequence[Row[Any]]) -> list[Sample]:

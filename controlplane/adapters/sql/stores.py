@@ -18,6 +18,7 @@ from controlplane.adapters.sql.database_file import open_file
 from controlplane.adapters.sql.decisions import SqlDecisionStore
 from controlplane.adapters.sql.fleets import SqlFleetStore
 from controlplane.adapters.sql.jobs import SqlJobStore
+from controlplane.adapters.sql.minutes import SqlMinuteStore
 from controlplane.adapters.sql.models import ModelShelf, SqlModelRegistry
 from controlplane.adapters.sql.outages import translated
 from controlplane.adapters.sql.samples import SqlSampleStore
@@ -36,6 +37,7 @@ class SqlStores:
     snapshots: SqlSnapshotStore
     decisions: SqlDecisionStore
     samples: SqlSampleStore
+    minutes: SqlMinuteStore
     tokens: SqlTokenStore
     audit: SqlAuditLog
     models: SqlModelRegistry
@@ -65,6 +67,7 @@ class SqlStores:
             snapshots=SqlSnapshotStore(database),
             decisions=SqlDecisionStore(database),
             samples=SqlSampleStore(database),
+            minutes=SqlMinuteStore(database),
             tokens=SqlTokenStore(database),
             audit=SqlAuditLog(database),
             models=SqlModelRegistry(database, shelf),

@@ -5,6 +5,7 @@ domain's values; what is queried stands beside them in columns of its own.
 """
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Float,
@@ -87,6 +88,23 @@ SAMPLES = Table(
     Column("ingress_bandwidth_bps", Float),
     PrimaryKeyConstraint("service", "time_s", "datacenter"),
     Column("suspicion", String),
+    sqlite_with_rowid=False,
+)
+
+# What is left of samples when they are old; `time_s` is that of the newest one in the minute.
+SAMPLE_MINUTES = Table(
+    "sample_minutes",
+    METADATA,
+    Column("service", String, nullable=False),
+    Column("minute", BigInteger, nullable=False),
+    Column("datacenter", String, nullable=False),
+    Column("samples", Integer, nullable=False),
+    *(
+        Column(column.name, column.type, nullable=column.nullable)
+        for column in SAMPLES.c
+        if column.name not in ("service", "datacenter")
+    ),
+    PrimaryKeyConstraint("service", "minute", "datacenter"),
     sqlite_with_rowid=False,
 )
 

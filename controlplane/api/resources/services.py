@@ -1,7 +1,8 @@
 """GET /v1/services: each service now, its samples, and its data set for training."""
 
+import asyncio
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -9,6 +10,7 @@ from fastapi.responses import StreamingResponse
 
 from controlplane.api.dependencies import ApiServices, Services, Viewer
 from controlplane.api.wire import (
+    LAST_S,
     Answers,
     DecisionSummary,
     Items,
@@ -23,6 +25,7 @@ from controlplane.api.wire import (
 from controlplane.domain.topology import Service
 from controlplane.domain.units import BASIS_POINTS
 from controlplane.engine.dataset import RowMaker, pieces
+from controlplane.engine.history import Aged, Resolution, Span
 
 HOUR_S = 3600.0
 MOST_SAMPLES = 20_000
@@ -55,6 +58,12 @@ class ServiceOut(Wire):
     decision: DecisionSummary | None
 
 
+class AgedSampleOut(SampleOut):
+    """A sample, or the mean of a minute (`resolution`) where the raw ones are gone."""
+
+    resolution: Resolution
+
+
 @router.get("/services")
 async def list_services(services: Services, _caller: Viewer) -> Items[ServiceOut]:
     """Every service with its shares, newest samples and newest decision."""
@@ -76,12 +85,18 @@ async def list_samples(
     since: Annotated[
         Time | None, Query(description="RFC 3339 or epoch seconds; the last hour if left out.")
     ] = None,
-) -> Items[SampleOut]:
-    """Samples of a service by time, the newest 20,000 at most."""
+    until: Annotated[
+        Time | None, Query(description="RFC 3339 or epoch seconds; everything if left out.")
+    ] = None,
+) -> Items[AgedSampleOut]:
+    """Samples of a service by time, the newest 20,000 at most; old ones are minute means."""
     services.fleets.current.fleet.service(name)
-    since_s = services.instruments.now() - HOUR_S if since is None else seconds(since)
-    found = await services.samples.since(name, since_s)
-    return Items(items=[SampleOut.of(sample) for sample in found[-MOST_SAMPLES:]])
+    span = Span(
+        since_s=services.instruments.now() - HOUR_S if since is None else seconds(since),
+        until_s=LAST_S if until is None else seconds(until),
+    )
+    found = await services.history.newest(name, span, MOST_SAMPLES)
+    return Items(items=await asyncio.to_thread(_aged, found))
 
 
 @router.get("/services/{name}/dataset", responses=CSV, response_class=StreamingResponse)
@@ -97,10 +112,17 @@ async def read_dataset(
     service = services.fleets.current.fleet.service(name)
     since_s = 0.0 if since is None else seconds(since)
     splits = await services.decisions.history(name, since_s)
-    found = pieces(RowMaker(service, splits, services.period_s), services.samples, since_s)
+    found = pieces(RowMaker(service, splits, services.period_s), services.history, since_s)
     # Answered only after the store has: a store that is away is 503, not an empty data set.
     first = await anext(found)
     return StreamingResponse(_after(first, found), media_type="text/csv")
+
+
+def _aged(found: Sequence[Aged]) -> list[AgedSampleOut]:
+    return [
+        AgedSampleOut(**SampleOut.of(sample).model_dump(), resolution=resolution)
+        for resolution, sample in found
+    ]
 
 
 async def _after(first: str, rest: AsyncIterator[str]) -> AsyncIterator[str]:
