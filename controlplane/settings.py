@@ -114,6 +114,10 @@ class Settings(BaseSettings):
         default="automatic",
         description="`automatic` trains weekly and on drift, `manual` only when asked.",
     )
+    promotion_mode: Annotated[str, Field(pattern="^(automatic|by-hand)$")] = Field(
+        default="automatic",
+        description="`automatic` promotes a model that has proved itself, `by-hand` only says so.",
+    )
     log_format: Annotated[str, Field(pattern="^(console|json)$")] = Field(
         default="console", description="`console` for people, `json` for machines."
     )

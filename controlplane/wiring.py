@@ -29,6 +29,7 @@ from controlplane.domain.errors import Rejected, Retryable
 from controlplane.domain.guardrails.limits import scaled as scaled_limits
 from controlplane.domain.retraining import scaled as scaled_retraining
 from controlplane.domain.suspicion.limits import scaled as scaled_suspicion
+from controlplane.domain.promotions import Promoting
 from controlplane.engine.access import Access
 from controlplane.engine.cadence import scaled as scaled_cadence
 from controlplane.engine.consumers import Consumers
@@ -108,7 +109,7 @@ def _parts(settings: Settings, stores: SqlStores, instruments: Instruments) -> L
     return LoopParts(
         fleets=fleets,
         intake=Intake(stores.samples, fleets, pokes, suspicions, instruments),
-        models=Models(stores.models, fleets, instruments),
+        models=Models(stores.models, fleets, instruments, Promoting(settings.promotion_mode)),
         snapshots=stores.snapshots,
         decisions=stores.decisions,
         records=Records(stores.decisions, instruments),

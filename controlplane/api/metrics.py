@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.api.dependencies import ApiServices
 from controlplane.api.job_metrics import job_families
+from controlplane.api.ladder import ladder_families
 from controlplane.api.source_metrics import source_families
 from controlplane.domain.findings import Severity, Source
 from controlplane.domain.guardrails.state import Outcome
@@ -113,6 +114,7 @@ class _Engine(Collector):
             value=self._services.loop.punctuality.late,
         )
         yield from job_families(self._services.jobs)
+        yield from ladder_families(self._services)
         yield from self._findings()
         yield from self._gateways()
         yield self._deliveries()

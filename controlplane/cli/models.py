@@ -1,4 +1,7 @@
-"""Commands about models: list, promote. `train` has a module of its own, `cli.training`."""
+"""Commands about models: list, promote, roll back, and the log of it.
+
+`train` has a module of its own, `cli.training`.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from controlplane.cli import output
-from controlplane.cli.connection import JsonOption, ReasonOption, connect
+from controlplane.cli.connection import JsonOption, LimitOption, ReasonOption, connect
 from controlplane.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from controlplane.cli.client import Client
 
 MODELS = "/v1/models"
+PROMOTIONS = "/v1/services/{service}/promotions"
+ROLLBACK = "/v1/services/{service}/models:rollback"
 SHORTEST_PREFIX = 6
 
 app = typer.Typer(help="Models: what was trained, and which one decides.", no_args_is_help=True)
@@ -57,6 +62,50 @@ def promote(
     show(promoted(client, service, whole, reason), as_json)
 
 
+@app.command()
+def promotions(
+    context: typer.Context,
+    service: Annotated[str, typer.Argument(help="The service whose log is shown.")],
+    limit: LimitOption = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the promotion log of a service, newest first."""
+    steps = connect(context).items(_of(PROMOTIONS, service), {"limit": limit})
+    if as_json:
+        output.emit(steps)
+        return
+    output.table(
+        ("TIME", "EVENT", "MODEL", "BEFORE", "AUTHOR", "REASON"),
+        (
+            (
+                output.when(s["time"]),
+                s["event"],
+                output.short(s["model"]),
+                output.short(s["before"]),
+                s["author"],
+                output.clipped(s["reason"], 80),
+            )
+            for s in steps
+        ),
+    )
+
+
+@app.command()
+def rollback(
+    context: typer.Context,
+    service: Annotated[str, typer.Argument(help="The service that goes back.")],
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Put the champion before the present one back in service."""
+    from controlplane.cli.client import json_body
+
+    body = json_body({"reason": reason})
+    model = connect(context).send("POST", _of(ROLLBACK, service), body=body)
+    output.note(f"model {output.short(model['digest'])} decides for {service} again")
+    show(model, as_json)
+
+
 def promoted(client: "Client", service: str, digest: str, reason: str) -> Mapping[str, Any]:
     """Put a registered model in service; the model as the API tells it."""
     from controlplane.cli.client import json_body
@@ -65,6 +114,12 @@ def promoted(client: "Client", service: str, digest: str, reason: str) -> Mappin
     promoted: Mapping[str, Any] = client.send("POST", f"{MODELS}/{digest}:promote", body=body)
     output.note(f"model {output.short(digest)} decides for {service} from the next cycle on")
     return promoted
+
+
+def _of(path: str, service: str) -> str:
+    from urllib.parse import quote
+
+    return path.format(service=quote(service, safe=""))
 
 
 def _whole_digest(models: Sequence[Mapping[str, Any]], service: str, prefix: str) -> str:

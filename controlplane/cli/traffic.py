@@ -115,12 +115,13 @@ def _words(data: Mapping[str, Any]) -> Iterator[str]:
 def _show_services(services: Sequence[Mapping[str, Any]]) -> None:
     print()
     output.table(
-        ("SERVICE", "STRATEGY", "MODEL", "DATACENTER", "SHARE", "ENDPOINTS", "CPU", "RESPONSE ms",
-         "SAMPLE AGE s"),
+        ("SERVICE", "STRATEGY", "RUNG", "MODEL", "DATACENTER", "SHARE", "ENDPOINTS", "CPU",
+         "RESPONSE ms", "SAMPLE AGE s"),
         (
             (
                 s["name"],
                 s["strategy"],
+                s["ladder"]["rung"],
                 output.short(s["model"]),
                 c["name"],
                 output.percent(c["share"]),

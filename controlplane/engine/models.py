@@ -33,6 +33,13 @@ log = structlog.get_logger(__name__)
 
 # Who acts when nobody asked.
 OURSELVES = Principal(token_id="", name="signalbox", role=AccessRole.ADMIN)
+ACTIONS: Mapping[PromotionEvent, str] = {
+    PromotionEvent.ENROLLED: "model.enroll",
+    PromotionEvent.REFUSED: "model.refuse",
+    PromotionEvent.PROMOTED: "model.promote",
+    PromotionEvent.ROLLED_BACK: "model.rollback",
+    PromotionEvent.DEMOTED: "model.demote",
+}
 # Far more steps than a service makes in a year of weekly training.
 LOG_READ = 1_000
 
@@ -202,7 +209,7 @@ class Models:
     async def _record(self, step: Promotion, author: Principal, reason: str) -> None:
         step = replace(step, author=author.name, reason=reason)
         audit = replace(
-            self._audit(f"model.{step.event}", author, reason),
+            self._audit(ACTIONS[step.event], author, reason),
             subject=f"service/{step.service}",
             before=step.before,
             after=step.model,

@@ -189,7 +189,7 @@ def _ready(service: str, digest: str, words: str) -> Observation:
         code="challenger_ready",
         subject=f"service/{service}",
         message=f"model {digest[:12]} has proved itself in the shadow: {words}",
-        held="it is promoted by hand only (SIGNALBOX_PROMOTION)",
+        held="it is promoted by hand only (SIGNALBOX_PROMOTION_MODE)",
         force=f"signalbox models promote {service} {digest[:12]}",
         severity=Severity.INFO,
     )

@@ -94,6 +94,7 @@ async def test_models_are_registered_listed_and_promoted(decided: House) -> None
     async with decided.client(AccessRole.SCIENTIST) as client:
         response = await client.post("/v1/models?reason=new", content=b"tickets:abc")
         assert (response.status_code, response.json()["digest"]) == (201, "abc")
+        assert response.json()["aliases"] == ["challenger", "shadow"]
         body = {"service": "tickets", "reason": "better"}
         promoted = (await client.post("/v1/models/abc:promote", json=body)).json()
         assert promoted["aliases"] == ["champion"]
@@ -107,6 +108,33 @@ async def test_models_are_registered_listed_and_promoted(decided: House) -> None
         "the-scientist",
         "better",
     )
+
+
+async def test_promotions_are_logged_and_rolled_back(decided: House) -> None:
+    async with decided.client(AccessRole.SCIENTIST) as client:
+        none = await client.post("/v1/services/tickets/models:rollback")
+        assert (none.status_code, none.json()["code"]) == (409, "no_earlier_champion")
+        for digest in ("m1", "m2"):
+            await client.post("/v1/models", content=f"tickets:{digest}".encode())
+            body = {"service": "tickets", "reason": f"{digest} is better"}
+            await client.post(f"/v1/models/{digest}:promote", json=body)
+        back = await client.post("/v1/services/tickets/models:rollback", json={"reason": "slow"})
+        assert (back.status_code, back.json()["digest"]) == (200, "m1")
+        log = (await client.get("/v1/services/tickets/promotions?limit=3")).json()["items"]
+        unknown = await client.get("/v1/services/other/promotions")
+    assert [(s["event"], s["model"], s["before"], s["reason"]) for s in log] == [
+        ("rolled-back", "m1", "m2", "slow"),
+        ("promoted", "m2", "m1", "m2 is better"),
+        ("enrolled", "m2", "m1", ""),
+    ]
+    assert log[0]["author"] == "the-scientist"
+    assert unknown.status_code == 404
+
+
+async def test_a_service_tells_its_rung_and_how_its_models_forecast(decided: House) -> None:
+    async with decided.client(AccessRole.VIEWER) as client:
+        ladder = (await client.get("/v1/services/tickets")).json()["ladder"]
+    assert ladder == {"rung": "rule", "champion": None, "shadow": None, "demoted": ""}
 
 
 async def test_health_and_readiness(house: House) -> None:

@@ -72,7 +72,7 @@ async def test_a_job_becomes_a_registered_model() -> None:
     assert b.jobs.ended[JobState.SUCCEEDED] == 1
     assert b.jobs.trainings["tickets"].trained_s == done.ended_s
     actions = [e.action for e in b.rig.stores.audit.entries[-3:]]
-    assert actions == ["job.submit", "model.add", "model.enrolled"]
+    assert actions == ["job.submit", "model.add", "model.enroll"]
     await b.end()
 
 

@@ -39,7 +39,7 @@ async def test_an_enrolled_model_is_the_challenger_in_the_shadow_and_decides_not
     assert rig.models.shadows == {"tickets": LearnedModel(digest="m1")}
     added, enrolled = rig.stores.audit.entries[-2:]
     assert (added.action, added.subject) == ("model.add", "service/tickets model/m1")
-    assert (enrolled.action, enrolled.subject) == ("model.enrolled", "service/tickets")
+    assert (enrolled.action, enrolled.subject) == ("model.enroll", "service/tickets")
     for entry in (added, enrolled):
         assert (entry.author, entry.reason) == ("operator", "trained on June")
 
@@ -57,7 +57,7 @@ async def test_a_promoted_model_is_used_in_the_next_cycle_and_leaves_the_shadow(
         assert rig.loop.decisions["orders"].model == ""
         assert rig.models.shadows == {}
     entry = rig.stores.audit.entries[-1]
-    assert (entry.action, entry.subject) == ("model.promoted", "service/tickets")
+    assert (entry.action, entry.subject) == ("model.promote", "service/tickets")
     assert (entry.before, entry.after) == ("m1", "m2")
     assert [(m.digest, m.aliases) for m in await rig.models.all()] == [
         ("m2", (Alias.CHAMPION,)),

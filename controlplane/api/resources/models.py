@@ -46,20 +46,20 @@ async def list_models(
     service: Annotated[str | None, Query(max_length=64)] = None,
 ) -> Items[ModelOut]:
     """Registered models, newest first."""
-    return Items(items=[_model(stored) for stored in await services.models.all(service)])
+    return Items(items=[model_of(stored) for stored in await services.models.all(service)])
 
 
 @router.post("/models", status_code=status.HTTP_201_CREATED, openapi_extra=BODY)
-async def register_model(
+async def registermodel_of(
     request: Request, services: Services, caller: ModelKeeper, reason: Reason = ""
 ) -> ModelOut:
     """Register an artifact as challenger; it decides nothing until it has proved itself in the
     shadow, or is promoted by hand."""
-    return _model(await services.models.enroll(await request.body(), caller, reason))
+    return model_of(await services.models.enroll(await request.body(), caller, reason))
 
 
 @router.post("/models/{digest}:promote")
-async def promote_model(
+async def promotemodel_of(
     services: Services,
     caller: ModelKeeper,
     digest: Annotated[str, Path(max_length=128)],
@@ -69,11 +69,12 @@ async def promote_model(
     await services.models.promote(wanted.service, digest, caller, wanted.reason)
     for stored in await services.models.all(wanted.service):
         if stored.digest == digest:
-            return _model(stored)
+            return model_of(stored)
     raise NotFound("model_not_found", f"service {wanted.service} has no model {digest}")
 
 
-def _model(stored: StoredModel) -> ModelOut:
+def model_of(stored: StoredModel) -> ModelOut:
+    """A registered model on the wire."""
     description = orjson.loads(stored.description or "{}")
     return ModelOut(
         digest=stored.digest,

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import StreamingResponse
 
 from controlplane.api.dependencies import ApiServices, Services, Viewer
+from controlplane.api.ladder import LadderOut, ladder_of
 from controlplane.api.wire import (
     LAST_S,
     Answers,
@@ -49,11 +50,12 @@ class CenterOut(Wire):
 
 
 class ServiceOut(Wire):
-    """A service now; `model` is the digest of the model that decides, "" without one."""
+    """A service now; `model` is the digest of its champion, "" without one."""
 
     name: str
     strategy: str
     model: str
+    ladder: LadderOut
     datacenters: list[CenterOut]
     decision: DecisionSummary | None
 
@@ -138,6 +140,7 @@ def _service(services: ApiServices, service: Service) -> ServiceOut:
         name=service.name,
         strategy=service.strategy,
         model="" if champion is None else champion.digest,
+        ladder=ladder_of(services, service),
         datacenters=_centers(services, service),
         decision=None if decision is None else summary_of(decision),
     )
