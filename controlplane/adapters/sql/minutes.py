@@ -4,7 +4,7 @@ So nothing is lost or counted twice by a kill between, and condensing again find
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Row, Select, delete, select, tuple_
