@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from controlplane.domain.guardrails.draft import NEGLIGIBLE, distance, predicted_ms
-from controlplane.domain.strategies.projection import SATURATED, center_uses
+from controlplane.domain.strategies.projection import SATURATED, center_uses, trusted_laws
 from controlplane.domain.strategies.rules import max_known
 from controlplane.domain.strategies.situation import Proposal, Shares, Situation
 from controlplane.domain.telemetry import load_measure, reading
@@ -128,6 +128,9 @@ def foretold(ledger: Ledger, situation: Situation, proposal: Proposal, shares: S
         return ledger
     persisted = cycle_ms(situation)
     predicted = predicted_ms(proposal, shares)
+    if proposal.center_curves and not trusted_laws(situation):
+        # The declared machines spoke, not the model.
+        predicted = None
     if persisted is None or (predicted is None and not proposal.failed):
         return replace(ledger, pending=None)
     forecast = Forecast(

@@ -19,7 +19,7 @@ from controlplane.domain.strategies.projection import (
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
 from controlplane.domain.strategies.rules import fall_back, hold, missing_metrics, with_notes
 from controlplane.domain.strategies.situation import LearnedModel, Note, Proposal, Situation
-from controlplane.domain.strategies.spread import spread
+from controlplane.domain.strategies.spread import spread, unanswered
 from controlplane.domain.topology import StrategyName
 
 FloatArray = NDArray[np.float64]
@@ -85,10 +85,7 @@ def _answerable(situation: Situation, strategy: str) -> FloatArray | Proposal:
     objective_ms = objective(situation, laws)
     if np.isfinite(objective_ms).all():
         return objective_ms
-    unknown = Note(
-        code="load_unknown", message="load or use of a data centre is unknown: nothing to project"
-    )
-    return fall_back(situation, unknown)
+    return unanswered(situation, strategy)
 
 
 def _laws(situation: Situation) -> tuple[CenterLaw, ...] | Note:

@@ -49,8 +49,10 @@ def utilization(law: CenterLaw, cpu: ArrayLike) -> FloatArray:
 def response_time_ms(law: CenterLaw, rho: ArrayLike) -> FloatArray:
     """Mean response time in ms at utilisation `rho` (>= 0, any shape); finite for every rho."""
     load = np.maximum(np.asarray(rho, dtype=np.float64), 0.0)
-    service = law.base_ms * (1.0 + law.contention * np.minimum(load, 1.0) ** 2)
-    return np.asarray(service + law.wait_ms * waiting(load, law.servers))
+    # A damaged law may have numbers beyond floats: what comes out says so, and is not used.
+    with np.errstate(over="ignore", invalid="ignore"):
+        service = law.base_ms * (1.0 + law.contention * np.minimum(load, 1.0) ** 2)
+        return np.asarray(service + law.wait_ms * waiting(load, law.servers))
 
 
 def waiting(rho: FloatArray, servers: float) -> FloatArray:

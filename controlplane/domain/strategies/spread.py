@@ -21,7 +21,7 @@ from controlplane.domain.strategies.projection import (
     trusted_laws,
 )
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms, waiting
-from controlplane.domain.strategies.rules import fall_back, hold, missing_metrics
+from controlplane.domain.strategies.rules import failed, fall_back, hold, missing_metrics
 from controlplane.domain.strategies.situation import GRID_OF_MANY as GRID
 from controlplane.domain.strategies.situation import (
     Center,
@@ -56,7 +56,7 @@ def spread(situation: Situation) -> Proposal:
     curves = center_curves(situation, laws)
     parts = GRID * np.array([curve.response_time_ms for curve in curves])
     if not np.isfinite(parts[list(situation.bearing)]).all():
-        return fall_back(situation, UNKNOWN)
+        return unanswered(situation, StrategyName.GREYBOX)
     split = allocated(np.nan_to_num(parts), _bounds(situation))
     return Proposal(
         strategy=StrategyName.GREYBOX,
@@ -79,6 +79,21 @@ def center_curves(situation: Situation, laws: tuple[CenterLaw, ...]) -> tuple[Ce
         values = tuple(np.round(mean, DIGITS).tolist())
         curves.append(CenterCurve(datacenter=center.name, response_time_ms=values))
     return tuple(curves)
+
+
+def unanswered(situation: Situation, strategy: str) -> Proposal:
+    """In place of a curve that is not finite: the rule when facts are missing, else a failure."""
+    known = all(
+        math.isfinite(use.load) and math.isfinite(use.use_per_load)
+        for use, bears in zip(center_uses(situation), situation.bearing, strict=True)
+        if bears
+    )
+    if not (known and trusted_laws(situation)):
+        return fall_back(situation, UNKNOWN)
+    note = Note(
+        code="prediction_not_finite", message="the queue laws have no finite answer to known facts"
+    )
+    return failed(situation, strategy, note)
 
 
 def observed_laws(situation: Situation) -> tuple[CenterLaw, ...]:
