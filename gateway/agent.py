@@ -24,7 +24,7 @@ class Agent:
     def __init__(self, options: AgentOptions) -> None:
         self._options = options
         self._cache = DiskCache(options.cache)
-        self._server = LocalAds(self._cache.responses)
+        self._server = LocalAds(self._cache)
         self._failures = 0
         self._said = ""
 
@@ -57,6 +57,10 @@ class Agent:
             await upstream.connect(await asyncio.to_thread(self._secret))
             self._connected()
             async for new, nonce in upstream.responses():
+                words = self._cache.refusal(new)
+                if words is not None:
+                    await upstream.refuse(new, nonce, words)
+                    continue
                 await self._keep(new)
                 await upstream.acknowledge(new, nonce)
         except Refused as error:
@@ -86,7 +90,7 @@ class Agent:
     async def _keep(self, new: CachedResponse) -> None:
         self._cache.remember(new)
         try:
-            await asyncio.to_thread(self._cache.store, new)
+            await asyncio.to_thread(self._cache.store, new.type)
         except OSError as error:
             log.error("cache.not_stored", type=new.type.value, why=str(error))  # noqa: TRY400
             return

@@ -1,16 +1,17 @@
-"""The last discovery response of each type, in memory and on disk.
+"""The last discovery response of each type and a good one before it, in memory and on disk.
 
 Written by `agent` when the control plane has sent one, served by `local_ads`. A response is kept
-as it came: nothing is rendered here. A file is whole or not there: written beside, synced, moved
-into place, and checked by its digest when it is read. A damaged file is ignored and said so; the
-others hold.
+as it came: nothing is rendered here. What the Envoy beside it refuses is not served again: the
+one before takes its place. A file is whole or not there: written beside, synced, moved into place,
+and checked by its digest when it is read. A damaged file is ignored and said so; the others hold.
 """
 
 import contextlib
 import hashlib
 import os
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import structlog
@@ -18,10 +19,11 @@ from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf.message import DecodeError
 
 from controlplane.domain.errors import Invalid
-from controlplane.domain.xds import TYPES, ResourceType
+from controlplane.domain.xds import ACKNOWLEDGED, TYPES, ResourceType
 
 MAGIC = b"signalbox-xds-1 "
 DIGEST_DIGITS = 64
+REMEMBERED_REFUSALS = 64
 HEADER_BYTES = len(MAGIC) + DIGEST_DIGITS + 1
 
 log = structlog.get_logger()
@@ -29,12 +31,17 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedResponse:
-    """One response without its nonce, which belongs to the stream that it came on."""
+    """One response without its nonce, which belongs to the stream that it came on.
+
+    Attributes:
+        acknowledged: whether an Envoy is known to run it.
+    """
 
     type: ResourceType
     version: str
     body: bytes
     resources: tuple[bytes, ...]
+    acknowledged: bool = False
 
     def with_nonce(self, nonce: str) -> bytes:
         """The bytes for one stream: serialised fields may be appended to a message."""
@@ -63,6 +70,7 @@ def response(raw: bytes) -> tuple[CachedResponse, str]:
             version=message.version_info,
             body=message.SerializeToString(deterministic=True),
             resources=tuple(resource.value for resource in message.resources),
+            acknowledged=message.control_plane.identifier == ACKNOWLEDGED,
         ),
         nonce,
     )
@@ -74,10 +82,14 @@ class DiskCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._responses: dict[ResourceType, CachedResponse] = {}
+        self._earlier: dict[ResourceType, CachedResponse] = {}
+        self._refused: dict[tuple[ResourceType, str], str] = {}
+        # What came from upstream and what an Envoy refused may be written at the same time.
+        self._writing = threading.Lock()
 
     @property
     def responses(self) -> Mapping[ResourceType, CachedResponse]:
-        """The newest response of each type."""
+        """The newest response of each type that the Envoy did not refuse."""
         return self._responses
 
     def load(self) -> None:
@@ -88,36 +100,67 @@ class DiskCache:
         """
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for kind in ResourceType:
-            path = self._path(kind)
-            if not path.exists():
-                continue
-            try:
-                self._responses[kind] = _checked(kind, path.read_bytes())
-            except (Invalid, OSError) as error:
-                log.warning("cache.file_ignored", file=str(path), why=str(error))
+            newest = _read(kind, self._path(kind))
+            earlier = _read(kind, self._earlier_path(kind))
+            if newest is not None and earlier is not None:
+                self._earlier[kind] = earlier
+            if found := newest or earlier:
+                self._responses[kind] = found
 
     def remember(self, new: CachedResponse) -> None:
-        """Serve this response from now on."""
+        """Serve this response from now on, and keep the best of those before it."""
+        before = self._responses.get(new.type)
         self._responses[new.type] = new
+        if before is None or before.version == new.version:
+            return
+        # Nobody knows whether an Envoy takes what none was there to acknowledge.
+        if before.acknowledged or new.type not in self._earlier:
+            self._earlier[new.type] = before
 
-    def store(self, new: CachedResponse) -> None:
-        """Write a response to disk.
+    def acknowledged(self, kind: ResourceType, version: str) -> None:
+        """The Envoy runs this version."""
+        held = self._responses.get(kind)
+        if held is not None and held.version == version:
+            self._responses[kind] = replace(held, acknowledged=True)
+
+    def refuse(self, kind: ResourceType, version: str, words: str) -> bool:
+        """The Envoy refused this version; whether the one before has taken its place."""
+        while len(self._refused) >= REMEMBERED_REFUSALS:
+            del self._refused[next(iter(self._refused))]
+        self._refused[kind, version] = words
+        held = self._responses.get(kind)
+        if held is None or held.version != version or kind not in self._earlier:
+            return False
+        self._responses[kind] = self._earlier.pop(kind)
+        return True
+
+    def refusal(self, new: CachedResponse) -> str | None:
+        """The Envoy's words when it has refused this version."""
+        return self._refused.get((new.type, new.version))
+
+    def store(self, kind: ResourceType) -> None:
+        """Write what is held of a type to disk.
 
         Raises:
             OSError: the disk is full or gone; what was there before is still whole.
         """
-        digest = hashlib.sha256(new.body).hexdigest().encode()
-        path = self._path(new.type)
+        with self._writing:
+            if kind in self._earlier:
+                self._write(self._earlier_path(kind), self._earlier[kind])
+            self._write(self._path(kind), self._responses[kind])
+            self._sync_folder()
+
+    def _write(self, path: Path, held: CachedResponse) -> None:
+        digest = hashlib.sha256(held.body).hexdigest().encode()
         beside = path.with_suffix(".new")
         with contextlib.suppress(FileNotFoundError):
             beside.unlink()
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(MAGIC + digest + b"\n" + new.body)
+            file.write(MAGIC + digest + b"\n" + held.body)
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
-        self._sync_folder()
 
     def _sync_folder(self) -> None:
         descriptor = os.open(self._folder, os.O_RDONLY)
@@ -128,6 +171,19 @@ class DiskCache:
 
     def _path(self, kind: ResourceType) -> Path:
         return self._folder / f"{kind.value}.response"
+
+    def _earlier_path(self, kind: ResourceType) -> Path:
+        return self._folder / f"{kind.value}.earlier"
+
+
+def _read(kind: ResourceType, path: Path) -> CachedResponse | None:
+    if not path.exists():
+        return None
+    try:
+        return _checked(kind, path.read_bytes())
+    except (Invalid, OSError) as error:
+        log.warning("cache.file_ignored", file=str(path), why=str(error))
+        return None
 
 
 def _checked(kind: ResourceType, data: bytes) -> CachedResponse:

@@ -6,7 +6,6 @@ while a stream here is open, so closing ends the streams.
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
 
 import grpc
 import structlog
@@ -15,8 +14,15 @@ from google.protobuf.message import DecodeError
 
 from controlplane.domain import xds
 from controlplane.domain.errors import Retryable
-from controlplane.domain.xds import Event, Request, ResourceType
-from gateway.cache import CachedResponse
+from controlplane.domain.xds import (
+    HEALTH_METHOD,
+    HEALTH_SERVICE,
+    HEALTH_SERVING,
+    Event,
+    Request,
+    ResourceType,
+)
+from gateway.cache import DiskCache
 from gateway.options import Place
 
 SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
@@ -29,8 +35,8 @@ log = structlog.get_logger()
 class LocalAds:
     """The cache as an ADS server with a door."""
 
-    def __init__(self, cached: Mapping[ResourceType, CachedResponse]) -> None:
-        self._cached = cached
+    def __init__(self, cache: DiskCache) -> None:
+        self._cache = cache
         self._open = False
         self._streams: set[_LocalStream] = set()
         self._server: grpc.aio.Server | None = None
@@ -44,8 +50,13 @@ class LocalAds:
         server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
         handler: grpc.RpcMethodHandler[bytes, bytes]
         handler = grpc.stream_stream_rpc_method_handler(self._serve)
+        alive: grpc.RpcMethodHandler[bytes, bytes]
+        alive = grpc.unary_unary_rpc_method_handler(_alive)
         server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),)
+            (
+                grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),
+                grpc.method_handlers_generic_handler(HEALTH_SERVICE, {HEALTH_METHOD: alive}),
+            )
         )
         host, wanted = listen
         address = f"[{host}]:{wanted}" if ":" in host else f"{host}:{wanted}"
@@ -68,7 +79,7 @@ class LocalAds:
     def open(self) -> None:
         """The control plane is away: serve."""
         if not self._open:
-            log.info("cache.serving", types=sorted(kind.value for kind in self._cached))
+            log.info("cache.serving", types=sorted(kind.value for kind in self._cache.responses))
         self._open = True
 
     def close(self) -> None:
@@ -84,7 +95,7 @@ class LocalAds:
     ) -> None:
         if not self._open:
             await context.abort(grpc.StatusCode.UNAVAILABLE, NOT_NOW)
-        stream = _LocalStream(context, self._cached)
+        stream = _LocalStream(context, self._cache)
         self._streams.add(stream)
         try:
             await stream.run()
@@ -94,16 +105,20 @@ class LocalAds:
             await context.abort(grpc.StatusCode.UNAVAILABLE, NOT_NOW)
 
 
+async def _alive(request: bytes, context: "grpc.aio.ServicerContext[bytes, bytes]") -> bytes:
+    return HEALTH_SERVING
+
+
 class _LocalStream:
-    """One Envoy. The cache does not change under it: no response comes while it is served."""
+    """One Envoy. No response comes while it is served; what it refuses is replaced."""
 
     def __init__(
         self,
         context: "grpc.aio.ServicerContext[bytes, bytes]",
-        cached: Mapping[ResourceType, CachedResponse],
+        cache: DiskCache,
     ) -> None:
         self._context = context
-        self._cached = cached
+        self._cache = cache
         self._stream = xds.Stream()
         self._ending = asyncio.Event()
 
@@ -126,19 +141,23 @@ class _LocalStream:
                     await task
 
     async def _answer(self) -> None:
-        versions = {kind: cached.version for kind, cached in self._cached.items()}
         while isinstance(raw := await self._context.read(), bytes):
             try:
-                self._take(discovery_pb2.DiscoveryRequest.FromString(raw))
+                await self._take(discovery_pb2.DiscoveryRequest.FromString(raw))
             except DecodeError:
                 log.warning("cache.unreadable_request")
                 return
-            while (kind := xds.due(self._stream, versions)) is not None:
-                self._stream = xds.send(self._stream, kind, versions[kind])
-                nonce = self._stream.subscriptions[kind].nonce
-                await self._context.write(self._cached[kind].with_nonce(nonce))
+            await self._send()
 
-    def _take(self, message: discovery_pb2.DiscoveryRequest) -> None:
+    async def _send(self) -> None:
+        held = self._cache.responses
+        versions = {kind: cached.version for kind, cached in held.items()}
+        while (kind := xds.due(self._stream, versions)) is not None:
+            self._stream = xds.send(self._stream, kind, versions[kind])
+            nonce = self._stream.subscriptions[kind].nonce
+            await self._context.write(held[kind].with_nonce(nonce))
+
+    async def _take(self, message: discovery_pb2.DiscoveryRequest) -> None:
         kind = xds.TYPES.get(message.type_url)
         if kind is None:
             return
@@ -150,5 +169,17 @@ class _LocalStream:
             error=message.error_detail.message if message.HasField("error_detail") else None,
         )
         self._stream, event = xds.receive(self._stream, request)
+        sent = self._stream.subscriptions[kind].sent
+        if event is Event.ACK:
+            self._cache.acknowledged(kind, sent)
         if event is Event.NACK:
             log.warning("cache.nack", type=kind.value, words=request.error)
+            if self._cache.refuse(kind, sent, request.error or ""):
+                log.warning("cache.earlier_one_served", type=kind.value)
+                await self._store(kind)
+
+    async def _store(self, kind: ResourceType) -> None:
+        try:
+            await asyncio.to_thread(self._cache.store, kind)
+        except OSError as error:
+            log.error("cache.not_stored", type=kind.value, why=str(error))  # noqa: TRY400

@@ -38,7 +38,7 @@ class AgentOptions:
     back_off_s: float = 0.1
     back_off_max_s: float = 1.0
     refused_pause_s: float = 2.0
-    keepalive_s: float = 5.0
+    keepalive_s: float = 2.0
 
 
 def place(text: str) -> Place:

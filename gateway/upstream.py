@@ -112,11 +112,25 @@ class Upstream:
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
             raise Retryable("control_plane_away", f"the stream broke: {error}") from error
 
+    async def refuse(self, new: CachedResponse, nonce: str, words: str) -> None:
+        """Tell that the Envoy has refused a response; what is kept stays.
+
+        Raises:
+            Retryable: the stream is gone.
+        """
+        if self._call is None:
+            return
+        self._asked[new.type].nonce = nonce
+        try:
+            await self._ask(self._call, new.type, words)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+            raise Retryable("control_plane_away", f"the stream broke: {error}") from error
+
     async def close(self) -> None:
         """End the connection."""
         await self._channel.close()
 
-    async def _ask(self, call: "Call", kind: ResourceType) -> None:
+    async def _ask(self, call: "Call", kind: ResourceType, refused: str = "") -> None:
         names = wanted(kind, self._cached)
         first = not self._asked
         asked = self._asked.setdefault(kind, _Asked(names=names))
@@ -130,6 +144,8 @@ class Upstream:
             version_info=held.version if held else "",
             response_nonce=asked.nonce,
         )
+        if refused:
+            message.error_detail.message = refused
         if first:
             message.node.id = self._options.node
             message.node.cluster = self._options.group
@@ -157,4 +173,8 @@ def _channel_options(options: AgentOptions) -> list[tuple[str, int]]:
         ("grpc.enable_http_proxy", 0),
         ("grpc.keepalive_time_ms", round(options.keepalive_s * 1_000)),
         ("grpc.keepalive_timeout_ms", 2_000),
+        # The library waits a minute for the answer to a probe, whatever the time-out above says.
+        ("grpc.http2.ping_timeout_ms", 2_000),
+        # By default it gives up probing after two, and a process that hangs later is never found.
+        ("grpc.http2.max_pings_without_data", 0),
     ]

@@ -17,6 +17,13 @@ from enum import StrEnum
 
 # The agent beside an Envoy subscribes under that Envoy's id and says by this name who it is.
 AGENT_NAME = "signalbox-gateway"
+# What the control plane calls itself in a response to an agent that an Envoy has acknowledged.
+ACKNOWLEDGED = "acknowledged"
+
+
+# An Envoy asks whether an ADS server is alive before it waits for it: a process that hangs still
+# takes connections. Service, method, and the answer SERVING, as the gRPC health protocol has them.
+HEALTH_SERVICE, HEALTH_METHOD, HEALTH_SERVING = "grpc.health.v1.Health", "Check", b"\x08\x01"
 
 
 class ResourceType(StrEnum):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from tests.acceptance.served import (
     until,
     version_of,
 )
+
+# From the start of an Envoy to its first configuration, while the control plane hangs.
+WITHIN_S = 10.0
 
 
 @pytest.fixture
@@ -75,3 +79,43 @@ async def test_envoy_serves_without_the_control_plane_and_returns_to_it(
         assert load.failed == []
         record_property("requests", load.sent)
         record_property("failed_requests", len(load.failed))
+
+
+async def test_a_control_plane_that_hangs_keeps_no_envoy_waiting(
+    site: Site, record_property: Callable[[str, object], None]
+) -> None:
+    """2. Beside a control plane that hangs (SIGSTOP) an Envoy starts from the agent's cache.
+
+    The running Envoy serves on; when the control plane goes on, both are its own again.
+    """
+    ports = site.ports
+    load = Load(f"http://127.0.0.1:{ports.listener}")
+    clock = asyncio.get_running_loop().time
+    async with contextlib.AsyncExitStack() as stack:
+        await stack.enter_async_context(backend("east", ports.east))
+        await stack.enter_async_context(backend("west", ports.west))
+        control_plane = await stack.enter_async_context(site.serving())
+        api = await stack.enter_async_context(site.api())
+        await site.declare(api)
+        await stack.enter_async_context(site.agent())
+        first = await stack.enter_async_context(site.envoy())
+        await ready(ports.admin)
+        await until(lambda: in_force(api, NODE, f"{NODE} (agent)"), "Envoy and agent are current")
+        control_plane.process.send_signal(signal.SIGSTOP)
+        try:
+            await first.kill()
+            began = clock()
+            await stack.enter_async_context(site.envoy())
+            await ready(ports.admin)
+            seconds = clock() - began
+            record_property("start_beside_hanging_control_plane_s", round(seconds, 2))
+            assert seconds < WITHIN_S
+            async with load.running():
+                await asyncio.sleep(1.0)
+        finally:
+            control_plane.process.send_signal(signal.SIGCONT)
+        async with load.running():
+            await asyncio.sleep(2.0)
+            await until(lambda: in_force(api, NODE, f"{NODE} (agent)"), "both are back")
+        record_property("failed_requests", len(load.failed))
+        assert load.failed == []

@@ -169,6 +169,33 @@ async def test_a_refused_configuration_is_logged_and_not_repeated(ground: Ground
                 await asyncio.wait_for(client.response(), 0.2)
 
 
+async def test_what_its_envoy_refuses_gives_way_and_is_told_upstream(ground: Ground) -> None:
+    async with ground.plane() as plane, ground.running():
+        await until(lambda: ground.files() == FILES)
+        first = dict((await plane.observe())[0].acked)["endpoint"]
+        # No Envoy is connected, so nobody knows whether one takes this.
+        await plane.apply(plane.render(snapshot(SMALL, 2, 0.7)))
+        await until(lambda: plane.acks == 5)
+    async with ground.running():
+        await until(lambda: _serves(ground))
+        async with connected(ground.agent) as client:
+            await client.ask(CDS)
+            await client.ack(await client.response())
+            await client.ask(EDS, "api", "web")
+            await client.nack(await client.response(), "malformed IP address", "api", "web")
+            assert (await client.response()).version_info == first
+        async with ground.plane(2, 0.7) as plane:
+            await until(lambda: _refused(plane, "malformed IP address"))
+        await until(lambda: _serves(ground))
+        async with connected(ground.agent) as client:
+            await client.ask(EDS, "api", "web")
+            assert (await client.response()).version_info == first
+
+
+async def _refused(plane: EnvoyPlane, words: str) -> bool:
+    return any(("endpoint", words) in node.refused for node in await plane.observe())
+
+
 async def test_the_program_ends_with_sigterm_and_says_wrong_options(ground: Ground) -> None:
     arguments = ["--xds-cache", str(ground.folder / "cache"), "--node", "n1", "--group", "edge"]
     arguments += ["--control-plane", f"127.0.0.1:{ground.control_plane}"]

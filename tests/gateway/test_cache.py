@@ -11,7 +11,7 @@ from google.protobuf.any_pb2 import Any
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.domain.errors import Invalid, Refused
 from controlplane.domain.xds import TYPE_URLS, ResourceType
-from gateway.cache import CachedResponse, DiskCache, response
+from gateway.cache import REMEMBERED_REFUSALS, CachedResponse, DiskCache, response
 from gateway.names import wanted
 from gateway.options import place, require_loopback
 from tests.adapters.envoy.site import SMALL, snapshot
@@ -38,13 +38,26 @@ def loaded(folder: Path) -> DiskCache:
     return cache
 
 
+def keep(cache: DiskCache, *responses: CachedResponse) -> None:
+    for one in responses:
+        cache.remember(one)
+        cache.store(one.type)
+
+
+def proven(kind: ResourceType, version: str) -> CachedResponse:
+    """What an Envoy has acknowledged, as the control plane says it."""
+    message = discovery_pb2.DiscoveryResponse(type_url=TYPE_URLS[kind], version_info=version)
+    message.control_plane.identifier = "acknowledged"
+    return response(message.SerializeToString())[0]
+
+
 def test_what_is_stored_is_there_after_a_restart(tmp_path: Path) -> None:
     cache = loaded(tmp_path / "new" / "cache")
     stored = made(CDS, b"", version="v2")
-    cache.store(made(CDS))
-    cache.store(stored)
+    keep(cache, made(CDS), stored)
     assert dict(loaded(tmp_path / "new" / "cache").responses) == {CDS: stored}
-    assert [path.name for path in (tmp_path / "new" / "cache").iterdir()] == ["cluster.response"]
+    names = {path.name for path in (tmp_path / "new" / "cache").iterdir()}
+    assert names == {"cluster.response", "cluster.earlier"}
 
 
 def test_the_nonce_is_of_the_stream_and_the_rest_as_it_came() -> None:
@@ -56,8 +69,7 @@ def test_the_nonce_is_of_the_stream_and_the_rest_as_it_came() -> None:
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "other"])
 def test_a_damaged_file_is_ignored_and_the_others_hold(tmp_path: Path, damage: str) -> None:
     cache = loaded(tmp_path)
-    cache.store(made(CDS, b""))
-    cache.store(made(LDS))
+    keep(cache, made(CDS, b""), made(LDS))
     path = tmp_path / "cluster.response"
     data = path.read_bytes()
     path.write_bytes(
@@ -73,8 +85,7 @@ def test_a_damaged_file_is_ignored_and_the_others_hold(tmp_path: Path, damage: s
 
 def test_a_half_written_file_of_an_earlier_run_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / "cluster.new").write_bytes(b"half")
-    cache = loaded(tmp_path)
-    cache.store(made(CDS))
+    keep(loaded(tmp_path), made(CDS))
     assert set(loaded(tmp_path).responses) == {CDS}
 
 
@@ -83,8 +94,49 @@ def test_a_folder_that_is_gone_is_an_error_and_memory_holds(tmp_path: Path) -> N
     (tmp_path / "cache").rmdir()
     cache.remember(made(CDS))
     with pytest.raises(OSError, match="No such file"):
-        cache.store(made(CDS))
+        cache.store(CDS)
     assert set(cache.responses) == {CDS}
+
+
+def test_a_damaged_file_falls_back_to_the_one_before(tmp_path: Path) -> None:
+    keep(loaded(tmp_path), made(CDS, version="v1"), made(CDS, version="v2"))
+    (tmp_path / "cluster.response").write_bytes(b"")
+    assert loaded(tmp_path).responses[CDS].version == "v1"
+
+
+def test_what_the_envoy_refuses_gives_way_to_the_one_before(tmp_path: Path) -> None:
+    cache = loaded(tmp_path)
+    keep(cache, made(CDS, version="v1"))
+    assert not cache.refuse(CDS, "v1", "no")
+    assert cache.responses[CDS].version == "v1"
+    keep(cache, made(CDS, version="v2"))
+    assert not cache.refuse(CDS, "v0", "no")
+    assert cache.refuse(CDS, "v2", "bad cluster")
+    cache.store(CDS)
+    assert cache.responses[CDS].version == "v1"
+    assert cache.refusal(made(CDS, version="v2")) == "bad cluster"
+    assert cache.refusal(made(CDS, version="v3")) is None
+    assert loaded(tmp_path).responses[CDS].version == "v1"
+
+
+def test_the_one_before_is_the_last_that_an_envoy_acknowledged(tmp_path: Path) -> None:
+    cache = loaded(tmp_path)
+    keep(cache, made(CDS, version="v0"), proven(CDS, "v1"))
+    keep(cache, made(CDS, version="v2"), made(CDS, version="v3"))
+    again = loaded(tmp_path)
+    assert again.refuse(CDS, "v3", "no")
+    assert again.responses[CDS].version == "v1"
+    cache.acknowledged(CDS, "v3")
+    keep(cache, made(CDS, version="v4"))
+    assert cache.refuse(CDS, "v4", "no")
+    assert cache.responses[CDS].version == "v3"
+
+
+def test_refusals_are_remembered_within_bounds(tmp_path: Path) -> None:
+    cache = loaded(tmp_path)
+    for number in range(2 * REMEMBERED_REFUSALS):
+        cache.refuse(CDS, f"v{number}", "no")
+    assert len(cache._refused) == REMEMBERED_REFUSALS
 
 
 def test_only_responses_of_known_types_are_kept() -> None:

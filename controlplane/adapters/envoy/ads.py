@@ -17,7 +17,14 @@ from controlplane.adapters.envoy.resource_sets import View
 from controlplane.adapters.envoy.session import Session, Surroundings
 from controlplane.domain.errors import Retryable
 from controlplane.domain.findings import Observation
-from controlplane.domain.xds import Event, ResourceType, Subscription
+from controlplane.domain.xds import (
+    HEALTH_METHOD,
+    HEALTH_SERVICE,
+    HEALTH_SERVING,
+    Event,
+    ResourceType,
+    Subscription,
+)
 from controlplane.ports import PlaneNode
 
 # (secret, node id, gateway group); raises ControlPlaneError when the caller may not subscribe.
@@ -92,8 +99,13 @@ class AdsServer:
         server = grpc.aio.server(options=_channel_options(self._options))
         handler: grpc.RpcMethodHandler[bytes, bytes]
         handler = grpc.stream_stream_rpc_method_handler(self._stream)
+        alive: grpc.RpcMethodHandler[bytes, bytes]
+        alive = grpc.unary_unary_rpc_method_handler(_alive)
         server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),)
+            (
+                grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),
+                grpc.method_handlers_generic_handler(HEALTH_SERVICE, {HEALTH_METHOD: alive}),
+            )
         )
         host = self._options.host
         address = f"{f'[{host}]' if ':' in host else host}:{self._options.port}"
@@ -194,6 +206,10 @@ class AdsServer:
             session.wake()
 
 
+async def _alive(request: bytes, context: "grpc.aio.ServicerContext[bytes, bytes]") -> bytes:
+    return HEALTH_SERVING
+
+
 def _channel_options(options: AdsOptions) -> list[tuple[str, int]]:
     return [
         # Two control planes on one port would each get half of the streams.
@@ -201,6 +217,10 @@ def _channel_options(options: AdsOptions) -> list[tuple[str, int]]:
         ("grpc.keepalive_time_ms", round(options.keepalive_s * 1_000)),
         ("grpc.keepalive_timeout_ms", round(options.keepalive_s * 1_000)),
         ("grpc.keepalive_permit_without_calls", 1),
+        # The library waits a minute for the answer to a probe, whatever the time-out above says.
+        ("grpc.http2.ping_timeout_ms", round(options.keepalive_s * 1_000)),
+        # By default it gives up probing after two, and a peer that is lost later is never found.
+        ("grpc.http2.max_pings_without_data", 0),
         # Envoy's own keepalive must not count as misuse.
         ("grpc.http2.min_ping_interval_without_data_ms", 1_000),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 1_000),

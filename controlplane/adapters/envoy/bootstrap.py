@@ -15,10 +15,15 @@ from controlplane.domain.routing import LARGEST_PROGRAM
 XDS_CLUSTER = "xds"
 HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 CONNECT_TIMEOUT = "0.25s"
-# How soon a control plane is found again. A new Envoy checks at once, whatever this says, and a
-# thousand Envoys make a thousand connections in each interval.
-HEALTH_CHECK_INTERVAL = "1s"
+# A control plane that hangs still takes connections, so it is asked whether it is alive. A new
+# Envoy asks at once; a thousand Envoys ask a thousand times in each interval.
+HEALTH_CHECK_TIMEOUT = "1s"
+HEALTH_CHECK_INTERVAL = "5s"
+# How soon a control plane that was away is found again.
+UNHEALTHY_INTERVAL = "1s"
 HEALTH_CHECK_JITTER_PCT = 20
+# A stream to a control plane that hangs ends after both.
+KEEPALIVE = {"interval": "3s", "timeout": "2s"}
 
 # What YAML is made of; this text is all that leaves the module.
 Yaml = str | int | bool | list["Yaml"] | dict[str, "Yaml"]
@@ -107,9 +112,7 @@ def _xds_cluster(options: BootstrapOptions) -> Yaml:
             HTTP_OPTIONS: {
                 "@type": f"type.googleapis.com/{HTTP_OPTIONS}",
                 "explicit_http_config": {
-                    "http2_protocol_options": {
-                        "connection_keepalive": {"interval": "5s", "timeout": "2s"}
-                    }
+                    "http2_protocol_options": {"connection_keepalive": dict(KEEPALIVE)}
                 },
             }
         },
@@ -129,13 +132,15 @@ def _xds_cluster(options: BootstrapOptions) -> Yaml:
 
 def _health_check() -> Yaml:
     return {
-        "timeout": "0.2s",
+        "timeout": HEALTH_CHECK_TIMEOUT,
         "interval": HEALTH_CHECK_INTERVAL,
         "no_traffic_interval": HEALTH_CHECK_INTERVAL,
+        "unhealthy_interval": UNHEALTHY_INTERVAL,
+        "unhealthy_edge_interval": UNHEALTHY_INTERVAL,
         "interval_jitter_percent": HEALTH_CHECK_JITTER_PCT,
         "healthy_threshold": 1,
         "unhealthy_threshold": 2,
-        "tcp_health_check": {},
+        "grpc_health_check": {},
     }
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from controlplane.adapters.envoy.nodes import NodeBook
 from controlplane.adapters.envoy.resource_sets import ResourceSet, Response, View
-from controlplane.domain.xds import ResourceType
+from controlplane.domain.xds import ACKNOWLEDGED, ResourceType
 
 REMEMBERED_REFUSALS = 64
 
@@ -86,6 +86,15 @@ class Offers:
             return newest
         # Nobody has anything better yet: then there is nothing to lose by offering it.
         return self._last_good(asked) or newest
+
+    def identifier(self, asked: Asked, version: str) -> str:
+        """What an agent is told with a version: whether an Envoy of its group runs it."""
+        if not asked.caller.agent:
+            return ""
+        running = self._book.running(asked.caller.node) or {}
+        good = self._last_good(asked)
+        known = {running.get(asked.kind), good.version if good is not None else ""}
+        return ACKNOWLEDGED if version in known else ""
 
     def acknowledged(self, asked: Asked, version: str) -> bool:
         """An Envoy runs a version; whether it is the newest and was not known to be good."""

@@ -26,9 +26,12 @@ class Response:
     version: str
     body: bytes
 
-    def with_nonce(self, nonce: str) -> bytes:
+    def with_nonce(self, nonce: str, identifier: str = "") -> bytes:
         """The bytes for one stream: serialised fields may be appended to a message."""
-        tail: bytes = discovery_pb2.DiscoveryResponse(nonce=nonce).SerializeToString()
+        message = discovery_pb2.DiscoveryResponse(nonce=nonce)
+        if identifier:
+            message.control_plane.identifier = identifier
+        tail: bytes = message.SerializeToString()
         return self.body + tail
 
 

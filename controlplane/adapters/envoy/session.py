@@ -170,10 +170,14 @@ class Session:
     def _next(self) -> bytes | None:
         responses = self._each(self._around.offers.offer)
         kind = xds.due(self._stream, {k: r.version for k, r in responses.items()})
-        if kind is None:
+        if kind is None or self._caller is None:
             return None
         self._stream = xds.send(self._stream, kind, responses[kind].version)
-        return responses[kind].with_nonce(self._stream.subscriptions[kind].nonce)
+        subscription = self._stream.subscriptions[kind]
+        identifier = self._around.offers.identifier(
+            Asked(caller=self._caller, kind=kind, names=subscription.names), subscription.sent
+        )
+        return responses[kind].with_nonce(subscription.nonce, identifier)
 
     def _each(
         self, response_of: Callable[[Asked], Response | None]
