@@ -38,9 +38,11 @@ class FleetStore(Protocol):
         """The newest fleet; an empty one with generation 0 when none was ever declared."""
 
     async def replace(
-        self, fleet: Fleet, expected_generation: int, audit: AuditEntry
+        self, fleet: Fleet, expected_generation: int, audit: AuditEntry, after: int = 0
     ) -> StoredFleet:
-        """Store the next generation; Conflict when the newest is not `expected_generation`."""
+        """Store the next generation; Conflict when the newest is not `expected_generation`.
+
+        Its generation is one more than that, or one more than `after` if that is later."""
 
     async def at(self, generation: int) -> Fleet:
         """The fleet of a generation; NotFound."""

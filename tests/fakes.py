@@ -66,7 +66,7 @@ class MemoryFleetStore:
         return self.earlier[generation]
 
     async def replace(
-        self, fleet: Fleet, expected_generation: int, audit: AuditEntry
+        self, fleet: Fleet, expected_generation: int, audit: AuditEntry, after: int = 0
     ) -> StoredFleet:
         self.outage.check()
         if self.newest.generation != expected_generation:
@@ -75,7 +75,7 @@ class MemoryFleetStore:
                 f"the newest fleet has generation {self.newest.generation}, the change names "
                 f"{expected_generation}",
             )
-        self.newest = StoredFleet(fleet=fleet, generation=expected_generation + 1)
+        self.newest = StoredFleet(fleet=fleet, generation=max(expected_generation, after) + 1)
         self.earlier[self.newest.generation] = fleet
         self.audit.entries.append(audit)
         return self.newest

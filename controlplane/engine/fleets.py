@@ -65,7 +65,10 @@ class Fleets:
         self._pokes = pokes
         self._now = instruments.now
         self._current = StoredFleet(fleet=Fleet(), generation=0)
+        # The store's own count, and the newest that was ever in force: they differ after a store
+        # came back older. A generation is never given twice.
         self._stored = 0
+        self._known = 0
 
     @property
     def current(self) -> StoredFleet:
@@ -85,9 +88,11 @@ class Fleets:
             self._guard.store_behind(stored.generation, self._current.generation)
         else:
             self._current = stored
+        self._known = max(self._known, stored.generation)
 
     def confirm(self, generation: int) -> None:
         """Hold what is published when it was built from a newer fleet than this one."""
+        self._known = max(self._known, generation)
         if self._current.generation < generation:
             self._guard.store_behind(self._current.generation, generation)
 
@@ -137,12 +142,27 @@ class Fleets:
             before=canonical.digest(canonical.encode(current.fleet)),
             after="; ".join(f"{line.kind} {line.subject}" for line in change.lines)[:4000],
         )
-        # The store's own count: after it came back older, a forced change goes on from there.
-        self._current = await self._store.replace(normalized(fleet), self._stored, audit)
-        self._stored = self._current.generation
+        self._current = await self._replace(normalized(fleet), audit)
+        self._known = self._stored = self._current.generation
         self._guard.accepted()
         self._pokes.poke(Trigger.OPERATOR)
         return change
+
+    async def _replace(self, fleet: Fleet, audit: AuditEntry) -> StoredFleet:
+        """Store the next generation, on top of what the store has now."""
+        try:
+            return await self._store.replace(fleet, self._stored, audit, after=self._known)
+        except Conflict:
+            stored = await self._store.load()
+            if stored.generation >= self._stored:
+                # Another writer was faster: the caller is told, and reads its fleet from now on.
+                self._current, self._known = stored, max(self._known, stored.generation)
+                self._stored = stored.generation
+                self._pokes.poke(Trigger.OPERATOR)
+                raise
+            # An older copy was restored under us. What is in force here is whole, so it goes on.
+            self._stored = stored.generation
+            return await self._store.replace(fleet, self._stored, audit, after=self._known)
 
     def _expected(self, generation: int | None) -> StoredFleet:
         """The fleet in force; Conflict when the caller has seen another one."""

@@ -90,7 +90,8 @@ async def test_a_store_that_comes_back_older_is_not_taken(generation: int) -> No
         await rig.fleets.apply(fleet(*SERVICES[:8]), OPERATOR)
     await rig.fleets.apply(fleet(*SERVICES), OPERATOR, "whole again", force=True)
     assert _found(rig) == []
-    assert rig.fleets.current.generation == generation + 1
+    # A generation is never given twice, whatever the store has forgotten.
+    assert rig.fleets.current.generation == 3
     await rig.tick()
     assert len(rig.fleets.current.fleet.services) == 10
 

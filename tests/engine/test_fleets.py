@@ -3,10 +3,13 @@ from dataclasses import replace
 import pytest
 
 from controlplane.domain.errors import Conflict, Refused
+from controlplane.domain.topology import Fleet
 from controlplane.engine.fleets import ChangeKind, Fleets
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments
+from controlplane.ports import StoredFleet
 from tests.builders import OPERATOR, fleet, service
+from tests.engine.rig import Rig
 from tests.fakes import MemoryFleetStore
 
 
@@ -63,6 +66,34 @@ async def test_losing_most_endpoints_of_a_service_is_refused() -> None:
     thinned = tuple(replace(each, endpoints=each.endpoints[:1]) for each in service().clusters)
     with pytest.raises(Refused, match="11 of 13 endpoints"):
         await fleets.apply(fleet(replace(service(), clusters=thinned)), OPERATOR)
+
+
+def alarming(level: float) -> Fleet:
+    return fleet(replace(service(), alarm_cpu=level))
+
+
+async def test_a_change_goes_on_over_a_store_that_went_back() -> None:
+    rig = Rig()
+    for level in (0.1, 0.2, 0.3):
+        await rig.declare(alarming(level))
+    rig.stores.fleets.newest = StoredFleet(fleet=alarming(0.1), generation=1)
+    await rig.declare(alarming(0.4))
+    assert rig.fleets.current == await rig.stores.fleets.load()
+    assert rig.fleets.current.generation == 4
+    again = await rig.restart()
+    assert again.fleets.current == rig.fleets.current
+
+
+async def test_a_fleet_of_another_writer_is_told_and_taken_over() -> None:
+    rig = Rig()
+    await rig.declare(alarming(0.1))
+    other = await rig.restart()
+    await other.declare(alarming(0.2))
+    with pytest.raises(Conflict):
+        await rig.fleets.apply(alarming(0.3), OPERATOR)
+    assert rig.fleets.current == other.fleets.current
+    await rig.fleets.apply(alarming(0.3), OPERATOR)
+    assert rig.fleets.current.generation == 3
 
 
 async def test_a_restart_reads_the_stored_fleet() -> None:

@@ -11,6 +11,13 @@ from tests.ports.conftest import Stores
 from tests.ports.examples import entry, fleet
 
 
+async def test_a_generation_is_never_given_twice(stores: Stores) -> None:
+    await stores.fleets.replace(fleet(), 0, entry())
+    forward = await stores.fleets.replace(fleet(capacity_rps=7), 1, entry(), after=5)
+    assert forward.generation == 6
+    assert await stores.fleets.load() == forward
+
+
 async def test_before_the_first_an_empty_fleet_of_generation_0(stores: Stores) -> None:
     assert await stores.fleets.load() == StoredFleet(fleet=Fleet(), generation=0)
 

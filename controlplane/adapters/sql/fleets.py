@@ -49,10 +49,11 @@ class SqlFleetStore:
         return await asyncio.to_thread(canonical.decode, Fleet, body)
 
     async def replace(
-        self, fleet: Fleet, expected_generation: int, audit: AuditEntry
+        self, fleet: Fleet, expected_generation: int, audit: AuditEntry, after: int = 0
     ) -> StoredFleet:
         """Store the next generation and its audit entry; Conflict when the newest is another."""
         body = await asyncio.to_thread(canonical.encode, fleet)
+        generation = max(expected_generation, after) + 1
 
         async def work(connection: AsyncConnection) -> None:
             newest = await connection.scalar(select(func.max(FLEETS.c.generation))) or 0
@@ -63,9 +64,9 @@ class SqlFleetStore:
                     f"{expected_generation}: read the fleet again and repeat the change",
                     {"newest": newest, "expected": expected_generation},
                 )
-            row = {"generation": newest + 1, "body": body}
+            row = {"generation": generation, "body": body}
             await connection.execute(insert(FLEETS), row)
             await append_entry(connection, audit)
 
         await self._database.write(work)
-        return StoredFleet(fleet=fleet, generation=expected_generation + 1)
+        return StoredFleet(fleet=fleet, generation=generation)
