@@ -187,5 +187,5 @@ def _show_gateways(gateways: Sequence[Mapping[str, Any]]) -> None:
         ),
     )
     for gateway in gateways:
-        for kind, words in gateway["refused"].items():
-            print(f"{gateway['name']} refused {kind.rpartition('.')[2]}: {words}")
+        if gateway["reason"]:
+            print(f"{gateway['name']} is not up to date: {gateway['reason']}")

@@ -9,6 +9,7 @@ from controlplane.api.app import create_app
 from controlplane.api.dependencies import ApiServices
 from controlplane.domain.access import AccessRole, Principal
 from controlplane.domain.decisions import Trigger
+from controlplane.domain.findings import Observation
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.suspicion.limits import SuspicionLimits
@@ -69,7 +70,9 @@ class FakePlane:
     applied: list[int] = field(default_factory=list)
 
     def render(self, snapshot: Snapshot) -> Artifact:
-        return Artifact(revision=snapshot.revision, version=snapshot.version, parts=())
+        return Artifact(
+            revision=snapshot.revision, version=snapshot.version, parts=(), snapshot=snapshot
+        )
 
     async def apply(self, artifact: Artifact) -> None:
         self.applied.append(artifact.revision)
@@ -92,6 +95,9 @@ class FakePlane:
             nacks=1,
         )
         return [good, bad]
+
+    async def repair(self) -> tuple[Observation, ...]:
+        return ()
 
 
 class House:

@@ -1,7 +1,12 @@
+from dataclasses import replace
+
 import httpx
 import pytest
 
+from controlplane.api.resources import gateways
 from controlplane.domain.access import AccessRole
+from controlplane.domain.snapshot import build
+from controlplane.ports import PlaneNode
 from tests import builders
 from tests.api.house import House
 
@@ -86,8 +91,35 @@ async def test_gateways_say_who_runs_what_and_who_refused(
         True,
     ]
     assert by_name["edge-2"]["refused"] == {"rds": "duplicate domain"}
+    assert by_name["edge-2"]["reason"].startswith("it refuses rds: duplicate domain")
+    assert by_name["edge-1"]["reason"] == ""
     assert by_name["edge-9"]["kind"] == "rest"
     assert content["planes"][0]["plane"] == "envoy"
+    assert content["planes"][0]["refused"] == []
+
+
+NODE = PlaneNode(name="n", group="edge", connected=True, revision=3)
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        (NODE, ""),
+        (replace(NODE, revision=2), "it has revision 2 and has not taken 3 yet"),
+        (replace(NODE, connected=False), "it is not connected; it had revision 3"),
+        (replace(NODE, group="typo"), "no gateway group typo"),
+        (replace(NODE, refused=(("route", "missing )"),)), "it refuses route: missing )"),
+    ],
+)
+def test_a_gateway_that_is_not_up_to_date_has_a_reason(node: PlaneNode, reason: str) -> None:
+    shares = {"tickets": {"beijing-1": 0.6, "beijing-2": 0.4}}
+    newest = replace(build(builders.fleet(), shares), revision=3)
+    told = gateways.why_not("envoy", node, newest)
+    assert reason in told
+    assert bool(reason) == bool(told)
+    assert gateways.why_not("envoy", node, None) == "nothing is published yet"
+    # Who polls has no group that must be declared.
+    assert gateways.why_not("rest", replace(NODE, group="typo"), newest) == ""
 
 
 async def test_models_are_registered_listed_and_promoted(decided: House) -> None:

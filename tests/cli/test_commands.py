@@ -72,7 +72,7 @@ def test_traffic(server: Server, run: Run) -> None:
     status = run("status")
     assert status.code == 0
     assert "beijing-1" in status.out
-    assert "edge-2 refused rds: duplicate domain" in status.out
+    assert "edge-2 is not up to date: it refuses rds: duplicate domain" in status.out
     whole = json.loads(run("status", "--json").out)
     assert whole["revision"] == 1
     assert [s["name"] for s in whole["services"]] == ["tickets"]

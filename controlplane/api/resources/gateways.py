@@ -8,6 +8,7 @@ from fastapi import APIRouter
 
 from controlplane.api.dependencies import Services, Viewer
 from controlplane.api.wire import Wire, stamp
+from controlplane.domain.snapshot import Snapshot
 from controlplane.engine.delivery import DeliveryStatus
 from controlplane.ports import PlaneNode
 
@@ -17,7 +18,8 @@ REST = "rest"
 
 
 class GatewayOut(Wire):
-    """One consumer. `kind` is its data plane, or `rest` for one that polls."""
+    """One consumer. `kind` is its data plane, or `rest` for one that polls; `reason` says why it
+    is not up to date, "" when it is."""
 
     name: str
     group: str
@@ -25,11 +27,21 @@ class GatewayOut(Wire):
     connected: bool
     revision: int
     up_to_date: bool
+    reason: str
     acked: Mapping[str, str]
     refused: Mapping[str, str]
     seen: datetime
     acks: int
     nacks: int
+
+
+class RefusedOut(Wire):
+    """One item that is not in force as it was published, and what stays in its place."""
+
+    subject: str
+    code: str
+    message: str
+    held: str
 
 
 class PlaneOut(Wire):
@@ -41,6 +53,7 @@ class PlaneOut(Wire):
     version: str
     message: str
     since: datetime
+    refused: list[RefusedOut]
 
 
 class GatewaysOut(Wire):
@@ -67,19 +80,38 @@ async def list_gateways(services: Services, _caller: Viewer) -> GatewaysOut:
         revision=revision,
         version="" if current is None else current.version,
         late_cycles=services.loop.punctuality.late,
-        items=[_gateway(kind, node, revision) for kind, nodes in by_kind for node in nodes],
+        items=[_gateway(kind, node, current) for kind, nodes in by_kind for node in nodes],
         planes=[_plane(status) for status in statuses],
     )
 
 
-def _gateway(kind: str, node: PlaneNode, newest: int) -> GatewayOut:
+def why_not(kind: str, node: PlaneNode, newest: Snapshot | None) -> str:
+    """Why a consumer does not run the newest revision, "" when it does."""
+    if newest is None:
+        return "nothing is published yet"
+    groups = {group.name for group in newest.content.routes.gateways}
+    if kind != REST and node.group not in groups:
+        return f"the fleet declares no gateway group {node.group}, so it is sent nothing new"
+    if node.refused:
+        what = "; ".join(f"{type_name}: {words}" for type_name, words in node.refused)
+        return f"it refuses {what}; it keeps what it acknowledged last"
+    if not node.connected:
+        return f"it is not connected; it had revision {node.revision}"
+    if node.revision != newest.revision:
+        return f"it has revision {node.revision} and has not taken {newest.revision} yet"
+    return ""
+
+
+def _gateway(kind: str, node: PlaneNode, newest: Snapshot | None) -> GatewayOut:
+    reason = why_not(kind, node, newest)
     return GatewayOut(
         name=node.name,
         group=node.group,
         kind=kind,
         connected=node.connected,
         revision=node.revision,
-        up_to_date=node.connected and node.revision == newest and not node.refused,
+        up_to_date=not reason,
+        reason=reason,
         acked=dict(node.acked),
         refused=dict(node.refused),
         seen=stamp(node.seen_s),
@@ -96,4 +128,8 @@ def _plane(status: DeliveryStatus) -> PlaneOut:
         version=status.version,
         message=status.message,
         since=stamp(status.since_s),
+        refused=[
+            RefusedOut(subject=one.subject, code=one.code, message=one.message, held=one.held)
+            for one in status.refused
+        ],
     )
