@@ -29,12 +29,20 @@ Answer = tuple[int, bytes]
 
 
 @contextmanager
-def answering(answer: Callable[[str], Answer]) -> Iterator[int]:
-    """An HTTP server in a thread: path -> status and body; its port."""
+def answering(answer: Callable[[str], Answer | None]) -> Iterator[int]:
+    """An HTTP server in a thread: path -> status and body, None hangs up; its port."""
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, request: object, client_address: object) -> None:
+            """Who asked has hung up: a deadline that a test waits for."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            status, body = answer(self.path)
+            told = answer(self.path)
+            if told is None:
+                self.close_connection = True
+                return
+            status, body = told
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -43,7 +51,7 @@ def answering(answer: Callable[[str], Answer]) -> Iterator[int]:
         def log_message(self, *words: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
@@ -61,12 +69,14 @@ class Target:
     Attributes:
         rps: requests per second; 0 lets the counters stand.
         broken: answer every scrape with an error.
+        absurd: tell not-a-number where seconds and ratios should be.
     """
 
     rps: float = 40.0
     response_ms: float = 50.0
     cpu: float = 0.5
     broken: bool = False
+    absurd: bool = False
     port: int = 0
     _requests: float = 100.0
     _busy_s: float = 5.0
@@ -81,25 +91,26 @@ class Target:
         self._busy_s += requests * self.response_ms / 1000
         if self.broken:
             return 500, b""
+        busy_s, cpu = ("NaN", "NaN") if self.absurd else (self._busy_s, self.cpu)
         lines = (
             f"http_requests_total {self._requests}",
             f"http_request_duration_seconds_count {self._requests}",
-            f"http_request_duration_seconds_sum {self._busy_s}",
-            f"cpu_busy_ratio {self.cpu}",
+            f"http_request_duration_seconds_sum {busy_s}",
+            f"cpu_busy_ratio {cpu}",
         )
         return 200, ("\n".join(lines) + "\n").encode()
 
 
 @dataclass(slots=True)
 class Front:
-    """What stands before the Prometheus: passes on, or answers every question with an error."""
+    """What stands before the Prometheus: passes on, or answers every question with `error`."""
 
     upstream: str
     error: int = 0
     url: str = ""
 
-    def answer(self, path: str) -> Answer:
-        """The upstream's answer, or ours."""
+    def answer(self, path: str) -> Answer | None:
+        """The upstream's answer, or ours; hangs up when there is no upstream."""
         if self.error:
             return self.error, b"<html>not from here</html>"
         try:
@@ -108,7 +119,7 @@ class Front:
         except urllib.error.HTTPError as error:
             return error.code, error.read()
         except OSError:
-            return 502, b""
+            return None
 
 
 @dataclass(slots=True)

@@ -86,8 +86,8 @@ SAMPLES = Table(
     Column("memory", Float),
     Column("disk", Float),
     Column("ingress_bandwidth_bps", Float),
-    PrimaryKeyConstraint("service", "time_s", "datacenter"),
     Column("suspicion", String),
+    PrimaryKeyConstraint("service", "time_s", "datacenter"),
     sqlite_with_rowid=False,
 )
 
