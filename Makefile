@@ -6,7 +6,7 @@ TOPIC ?= main_path
 # A benchmark is a module that can be started; a module that others only import is not.
 BENCHMARKS = $(basename $(notdir $(shell grep -ls '__name__ == "__main__"' benchmarks/*.py)))
 
-.PHONY: help run test accept bench lint format clean install constraints
+.PHONY: help run test accept soak bench lint format clean install constraints
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -25,6 +25,9 @@ test: lint ## Install what is missing, check and test everything (ARGS="-k name"
 
 accept: install ## Show line, figure and verdict of a topic's acceptance tests (TOPIC=main_path)
 	@$(BIN)/python -m pytest -q tests/acceptance/test_$(TOPIC).py $(ARGS)
+
+soak: install ## Play two weeks of simulated time against the real program, 20 minutes
+	@$(BIN)/python -m pytest -q tests/soak/two_weeks.py $(ARGS)
 
 bench: install ## Run all benchmarks (ARGS="--quick --json")
 	@set -e; for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name $(ARGS); done

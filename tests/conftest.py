@@ -1,4 +1,4 @@
-"""What every test shares: the report of the acceptance tests.
+"""What every test shares: the report of the acceptance tests and the soak.
 
 An acceptance test states its line in the first line of its docstring and its figures with
 pytest's own `record_property(name, value)`; the report lists line, figures and verdict.
@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-ACCEPTANCE = Path(__file__).parent / "acceptance"
+SHOWN = tuple(Path(__file__).parent / name for name in ("acceptance", "soak"))
 VERDICTS = {"passed": "holds", "failed": "FAILS", "skipped": "NOT SHOWN"}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if isinstance(item, pytest.Function) and ACCEPTANCE in item.path.parents:
+        if isinstance(item, pytest.Function) and item.path.parent in SHOWN:
             lines = (item.function.__doc__ or item.name).strip().splitlines()
             item.user_properties.append(("line", lines[0]))
 

@@ -102,12 +102,17 @@ class Retraining:
         model = parts.models.champions.get(service)
         return TrainingFacts(
             now_s=self._now(),
-            busy=any(job.service == service for job in parts.jobs.open.values()),
+            busy=self._busy(service),
             tried_s=-math.inf if known.tried_s is None else known.tried_s,
             trained_s=-math.inf if known.trained_s is None else known.trained_s,
             errors=() if model is None else self._errors(service, model.digest),
             spread=0.0 if model is None else model.residual_spread,
         )
+
+    def _busy(self, service: str) -> bool:
+        """Whether a training runs, or what an earlier one made is still on trial."""
+        jobs = self._parts.jobs.open.values()
+        return service in self._parts.models.shadows or any(j.service == service for j in jobs)
 
     def _errors(self, service: str, digest: str) -> tuple[float, ...]:
         """Live errors of the model in service; one that was demoted is wrong by definition."""

@@ -1,0 +1,190 @@
+"""Plays a simulated world against a running control plane, in scaled time, closed-loop.
+
+Each simulated minute it takes the weights in force, lets both centres bear their part, and posts
+what monitoring would have seen. A minute that the sender could not send in time goes with the
+next call; nothing is sent ahead.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, fields, replace
+
+import httpx
+import numpy as np
+
+from tests.soak.server import Server
+from training import simulator
+from training.dataset import CenterSeries
+from training.simulator import CenterConditions, Conditions
+from training.world import CenterWorld, World
+
+SERVICE = "tickets"
+NAMES = ("dc-east", "dc-west")
+READINGS = (
+    "request_rate_rps",
+    "response_time_ms",
+    "cpu_avg",
+    "cpu_max",
+    "ingress_bandwidth_bps",
+    "memory",
+    "disk",
+)
+WHOLE = 10_000
+
+
+@dataclass(slots=True)
+class Seen:
+    """What one simulated minute was, by the truth: ratio of the primary, and both utilisations."""
+
+    minute: int
+    ratio: float
+    use: tuple[float, float]
+    offered_rps: tuple[float, float]
+
+
+@dataclass(slots=True)
+class Player:
+    """One run. `world` may be replaced while it plays: the physics changes.
+
+    Attributes:
+        minute_s: real seconds of a simulated minute.
+        first_minute: of the conditions, with which the run begins.
+        late_minutes: minutes that were sent with a later one.
+    """
+
+    server: Server
+    world: World
+    conditions: Conditions
+    minute_s: float
+    first_minute: int = 0
+    ratio: float = 0.5
+    minute: int = 0
+    start_s: float = 0.0
+    late_minutes: int = 0
+    seen: list[Seen] = field(default_factory=list)
+
+    @contextlib.asynccontextmanager
+    async def playing(self) -> AsyncIterator[None]:
+        """Play until the block ends."""
+        self.start_s = time.time()
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._play()), group.create_task(self._follow())]
+            try:
+                yield
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+    async def until(self, minute: float) -> None:
+        """Wait for a simulated minute."""
+        while self.minute < minute:
+            await asyncio.sleep(self.minute_s / 4)
+
+    async def _play(self) -> None:
+        while self.first_minute + self.minute < self.conditions.time_s.size - 1:
+            ratio = self.ratio
+            await asyncio.sleep(self.start_s + (self.minute + 1) * self.minute_s - time.time())
+            due = int((time.time() - self.start_s) / self.minute_s) - self.minute
+            self.late_minutes += due - 1
+            samples = [one for _ in range(due) for one in self._live(ratio)]
+            answer = await self.server.http.post("/v1/samples", json={"samples": samples})
+            answer.raise_for_status()
+            assert answer.json()["accepted"] == len(samples), answer.text
+
+    def _live(self, ratio: float) -> list[dict[str, object]]:
+        """One minute under this ratio: what both centres report at its end."""
+        part = _part(self.conditions, self.first_minute + self.minute)
+        shares = np.full(2, ratio)
+        use = simulator.utilizations(self.world, part, shares)
+        load = float(part.arrival_rps[0])
+        self.seen.append(
+            Seen(
+                minute=self.minute,
+                ratio=ratio,
+                use=(float(use[0][0]), float(use[1][0])),
+                offered_rps=(load * ratio, load * (1 - ratio)),
+            )
+        )
+        rows = simulator.simulate(self.world, part, shares)
+        self.minute += 1
+        end_s = self.start_s + self.minute * self.minute_s
+        return [
+            _reading(name, end_s, series)
+            for name, series in zip(NAMES, (rows.primary, rows.secondary), strict=True)
+        ]
+
+    async def _follow(self) -> None:
+        """Keep the ratio that is in force, by long poll as a gateway does."""
+        etag = ""
+        while True:
+            answer = await self.server.http.get(
+                "/v1/weights", params={"wait": 20}, headers={"If-None-Match": etag} if etag else {}
+            )
+            if answer.status_code == httpx.codes.OK:
+                etag = answer.headers["ETag"]
+                (weights,) = [s for s in answer.json()["weights"] if s["service"] == SERVICE]
+                self.ratio = weights["weights"].get(NAMES[0], 0) / WHOLE
+
+
+def slower(world: World, factor: float) -> World:
+    """The world with a primary whose requests take longer: capacity divided by `factor`."""
+    primary = replace(world.primary, service_ms=world.primary.service_ms * factor)
+    return replace(world, primary=primary)
+
+
+def fleet(world: World) -> dict[str, object]:
+    """Two centres as the world has them, one service, scheduled by the default strategy."""
+    centers = (world.primary, world.secondary)
+    roles = ("primary", "same-city")
+    return {
+        "datacenters": [
+            {"name": name, "role": role, "region": "north"}
+            for name, role in zip(NAMES, roles, strict=True)
+        ],
+        "services": [
+            {
+                "name": SERVICE,
+                "strategy": "hybrid",
+                "clusters": [
+                    _cluster(name, center) for name, center in zip(NAMES, centers, strict=True)
+                ],
+            }
+        ],
+        "gateways": [{"name": "edge", "listen_address": "127.0.0.1", "listen_port": 10_000}],
+        "routes": [{"id": "all", "service": SERVICE, "path": {"value": "/"}}],
+    }
+
+
+def _cluster(name: str, center: CenterWorld) -> dict[str, object]:
+    return {
+        "datacenter": name,
+        "capacity_rps": center.capacity_rps,
+        "servers": center.servers,
+        "idle_cpu": center.idle_cpu,
+        "full_cpu": center.full_cpu,
+        "endpoints": [{"address": "127.0.0.1", "port": 9_000}],
+    }
+
+
+def _reading(name: str, end_s: float, series: CenterSeries) -> dict[str, object]:
+    values = {reading: float(getattr(series, reading)[0]) for reading in READINGS}
+    return {"service": SERVICE, "datacenter": name, "time": end_s, **values}
+
+
+def _part(conditions: Conditions, minute: int) -> Conditions:
+    """One minute, and the next one: a data set has no row for its last minute."""
+    cut = slice(minute, minute + 2)
+    return Conditions(
+        time_s=conditions.time_s[cut],
+        arrival_rps=conditions.arrival_rps[cut],
+        primary=_center_part(conditions.primary, cut),
+        secondary=_center_part(conditions.secondary, cut),
+    )
+
+
+def _center_part(center: CenterConditions, cut: slice) -> CenterConditions:
+    values = {one.name: getattr(center, one.name) for one in fields(center)}
+    noise = {name: draws[cut] for name, draws in values.pop("noise").items()}
+    return CenterConditions(noise=noise, **{name: draws[cut] for name, draws in values.items()})
