@@ -54,11 +54,15 @@ class _Force:
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of one service; `held` are its doubted samples, by data centre."""
+    """What is known of one service; `held` are its doubted samples, by data centre.
+
+    `refused_s` is when the last refused sample came: whoever sends such has not stopped.
+    """
 
     heard_s: float
     newest: dict[str, Sample] = field(default_factory=dict)
     doubts: dict[str, Suspicion] = field(default_factory=dict)
+    refused_s: dict[str, float] = field(default_factory=dict)
     looked: tuple[Suspicion, ...] = ()
     held: dict[str, deque[Sample]] = field(default_factory=dict)
     forced: dict[tuple[str, Doubt], _Force] = field(default_factory=dict)
@@ -126,7 +130,10 @@ class Suspicions:
             self._fleets.current.fleet.service(service).cluster(datacenter)
         except NotFound:
             return
-        self._known(service, self._now()).doubts[datacenter] = Suspicion(
+        now_s = self._now()
+        known = self._known(service, now_s)
+        known.refused_s[datacenter] = now_s
+        known.doubts[datacenter] = Suspicion(
             doubt=Doubt.REFUSED, centers=(datacenter,), message=message
         )
 
@@ -269,6 +276,8 @@ class Suspicions:
         fresh_s = self._rules.fresh_s
         received = dict.fromkeys(bearing, known.heard_s)
         received |= {name: sample.received_s for name, sample in known.newest.items()}
+        for name, time_s in known.refused_s.items():
+            received[name] = max(received.get(name, 0.0), time_s)
         found = (
             *stopped({name: received[name] for name in bearing}, self._now(), fresh_s),
             *shares_exchanged(past, self._rules.limits),

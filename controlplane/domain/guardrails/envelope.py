@@ -18,7 +18,7 @@ from controlplane.domain.guardrails.draft import (
     predicted_ms,
     retargeted,
 )
-from controlplane.domain.guardrails.freshness import fresh, in_force, sane, unsuspected
+from controlplane.domain.guardrails.freshness import fresh, in_force, sane, suspected, trusted
 from controlplane.domain.guardrails.learning import (
     margin,
     promise_kept,
@@ -51,10 +51,11 @@ Guard = Callable[[Draft, Situation, GuardState, EnvelopeLimits], Draft]
 # last the way out of an overload, which no earlier guard may block.
 GUARDS: tuple[Guard, ...] = (
     in_force,
+    suspected,
     fresh,
     sane,
     measured,
-    unsuspected,
+    trusted,
     well_formed,
     called,
     promise_kept,

@@ -61,16 +61,20 @@ def sane(draft: Draft, situation: Situation, state: GuardState, limits: Envelope
     return noted(blind, "metrics_insane", f"newest sample of {', '.join(absurd)} is no fact")
 
 
-def unsuspected(
+def suspected(
     draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits
 ) -> Draft:
-    """Hold while something about the service's metrics is suspicious; each is a note."""
+    """Note what is suspicious about the metrics: it is the reason when the trusted ones age."""
+    for suspicion in situation.suspicions:
+        draft = noted(draft, suspicion.code, f"{suspicion.subject}: {suspicion.message}")
+    return draft
+
+
+def trusted(draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits) -> Draft:
+    """Hold while something about the metrics is suspicious, but for relief by trusted ones."""
     if draft.course is not Course.MOVE or not situation.suspicions:
         return draft
-    doubted = replace(draft, target=situation.applied, course=Course.DOUBTED)
-    for suspicion in situation.suspicions:
-        doubted = noted(doubted, suspicion.code, f"{suspicion.subject}: {suspicion.message}")
-    return doubted
+    return replace(draft, target=situation.applied, course=Course.DOUBTED)
 
 
 def _ages_s(situation: Situation, state: GuardState) -> list[float]:

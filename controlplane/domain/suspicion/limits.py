@@ -25,7 +25,7 @@ class SuspicionLimits:
         memory_s: how long a refused change is shown, and how long a force lasts at most.
     """
 
-    frozen_samples: int = 5
+    frozen_samples: int = 4
     frozen_readings: int = 3
     jump_factor: float = 20.0
     reference_samples: int = 15

@@ -134,9 +134,9 @@ def _frozen_run(feed: Feed, periods: int, **values: float | None) -> list[tuple[
     return found
 
 
-def test_frozen_readings_are_doubted_from_the_fifth_on_and_three_before_it() -> None:
+def test_frozen_readings_are_doubted_from_the_fourth_on_and_two_before_it() -> None:
     feed = _settled()
-    assert _frozen_run(feed, 7) == [(p, "metrics_frozen") for p in (24, 25, 26)]
+    assert _frozen_run(feed, 7) == [(p, "metrics_frozen") for p in (23, 24, 25, 26)]
     newest = feed.window.latest(ALPHA)
     assert newest is not None
     assert newest.time_s == NOW_S + 20 * PERIOD_S
