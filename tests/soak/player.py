@@ -8,7 +8,7 @@ next call; nothing is sent ahead.
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, fields, replace
 
 import httpx
@@ -66,11 +66,12 @@ class Player:
     seen: list[Seen] = field(default_factory=list)
 
     @contextlib.asynccontextmanager
-    async def playing(self) -> AsyncIterator[None]:
-        """Play until the block ends."""
+    async def playing(self, *also: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+        """Play until the block ends, and do something else meanwhile."""
         self.start_s = time.time()
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._play()), group.create_task(self._follow())]
+            works = (self._play, self._follow, *also)
+            tasks = [group.create_task(work()) for work in works]
             try:
                 yield
             finally:

@@ -26,6 +26,7 @@ class Server:
 
     http: httpx.AsyncClient
     pid: int
+    token: str
     folder: Path
     log: Path
 
@@ -55,8 +56,14 @@ class Server:
 
 
 @contextlib.asynccontextmanager
-async def serving(folder: Path, settings: dict[str, object]) -> AsyncIterator[Server]:
-    """Start, serve, stop by SIGTERM; `settings` without prefix, mappings as JSON."""
+async def serving(
+    folder: Path, settings: dict[str, object], token: str = ""
+) -> AsyncIterator[Server]:
+    """Start, serve, stop by SIGTERM; `settings` without prefix, mappings as JSON.
+
+    Args:
+        token: of an earlier start in the same folder; the first start prints its own.
+    """
     own = {name: value for name, value in os.environ.items() if not name.startswith("SIGNALBOX_")}
     given = {"data_dir": folder / "data", "http_port": 0, "ads_port": 0, **settings}
     own |= {f"SIGNALBOX_{name.upper()}": _text(value) for name, value in given.items()}
@@ -67,10 +74,10 @@ async def serving(folder: Path, settings: dict[str, object]) -> AsyncIterator[Se
         )
     try:
         url = await _found(r"api=(http://\S+)", log, process)
-        token = await _found(r"(sbx_\S+)", out, process)
+        token = token or await _found(r"(sbx_\S+)", out, process)
         headers = {"Authorization": f"Bearer {token}"}
         async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30.0) as http:
-            yield Server(http=http, pid=process.pid, folder=folder / "data", log=log)
+            yield Server(http=http, pid=process.pid, token=token, folder=folder / "data", log=log)
         process.terminate()
         code = await asyncio.wait_for(process.wait(), STOP_S)
         assert code == 0, log.read_text()[-2_000:]

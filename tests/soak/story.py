@@ -18,6 +18,8 @@ CYCLE_MINUTES = 5
 # Cycles from promotion to demotion as docs/adr/0010 states them, and two for looking at it. The
 # inverted one has a level that is right, so it takes as long as its split needs to cost something.
 DEMOTED_WITHIN = {"constant": 15, "inverted": 43, "not_a_number": 15}
+# What the API tells at once.
+MOST_DECISIONS = 200
 # Weather for runs that have to wait for a busy machine.
 SPARE = 5_000
 LOW, HIGH, HOT_STEP = 0.20, 0.80, 0.15
@@ -85,14 +87,12 @@ async def play(plan: Plan, folder: Path) -> Figures:
             first_minute=plan.first_minute,
         )
         story = Story(server=server, player=player, plan=plan, figures=figures)
-        async with player.playing():
-            watching = asyncio.create_task(story.watch())
+        async with player.playing(story.watch):
             await story.learn()
             await story.drift()
             await story.go_bad()
             await player.until(plan.end)
-            watching.cancel()
-            await story.collect()
+        await story.collect()
         await story.judge()
     return figures
 
@@ -219,12 +219,12 @@ class Story:
     async def watch(self) -> None:
         """Collect decisions and memory until cancelled."""
         while True:
-            await asyncio.sleep(100 * CYCLE_MINUTES * self.player.minute_s)
+            await asyncio.sleep(MOST_DECISIONS / 3 * CYCLE_MINUTES * self.player.minute_s)
             await self.collect()
 
     async def collect(self) -> None:
         """Take what was decided since the last time."""
-        found = await self.server.items("/v1/decisions", service=SERVICE, limit=500)
+        found = await self.server.items("/v1/decisions", service=SERVICE, limit=MOST_DECISIONS)
         self.decisions |= {decision["id"]: decision for decision in found}
         self.memory_mb.append(self.server.memory_mb())
 
