@@ -103,8 +103,10 @@ class SampleStore(Protocol):
         """Since when and for how many times a service has samples."""
 
 
-# `reason` in the details of `store_unavailable`: `StoreCare.put_back` can help.
+# `reason` in the details of `store_unavailable`: `StoreCare.put_back` can help, or waiting.
 FILES_GONE = "file_gone"
+STORE_LOCKED, STORE_SLOW = "locked", "deadline"
+STORE_BUSY = frozenset({STORE_LOCKED, STORE_SLOW})
 
 
 class StoreCare(Protocol):

@@ -27,9 +27,9 @@ from controlplane.adapters.trainer import ProcessTrainer
 from controlplane.api.dependencies import ApiServices
 from controlplane.domain.errors import Rejected, Retryable
 from controlplane.domain.guardrails.limits import scaled as scaled_limits
+from controlplane.domain.promotions import Promoting
 from controlplane.domain.retraining import scaled as scaled_retraining
 from controlplane.domain.suspicion.limits import scaled as scaled_suspicion
-from controlplane.domain.promotions import Promoting
 from controlplane.engine.access import Access
 from controlplane.engine.cadence import scaled as scaled_cadence
 from controlplane.engine.consumers import Consumers
@@ -41,6 +41,7 @@ from controlplane.engine.intake import Intake
 from controlplane.engine.jobs import JobParts, Jobs
 from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
+from controlplane.engine.patience import patiently
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.publication import Publication
 from controlplane.engine.pull import Puller, PullParts, PullTimes
@@ -84,7 +85,7 @@ async def house(settings: Settings, address: str) -> AsyncIterator[House]:
     try:
         url = settings.database_url or sqlite_url(settings.data_dir / "signalbox.db")
         shelf = ModelFiles(settings.data_dir / "models", learned)
-        stores = await SqlStores.open(url, shelf, settings.store_timeout_s)
+        stores = await patiently(lambda: SqlStores.open(url, shelf, settings.store_timeout_s))
         try:
             built = _build(settings, stores, instruments)
             await _restore(built)
@@ -272,11 +273,8 @@ def _envoy_plane(settings: Settings, access: Access, instruments: Instruments) -
 async def _restore(built: House) -> None:
     """Take up where the last process ended; the snapshot is in force before any port opens."""
     services = built.services
-    await services.fleets.restore()
-    await services.models.restore()
-    await services.intake.restore()
-    await services.loop.restore()
-    await services.jobs.restore()
+    for part in (services.fleets, services.models, services.intake, services.loop, services.jobs):
+        await patiently(part.restore)
     services.fleets.confirm(services.loop.generation)
     snapshot = services.publication.current
     if snapshot is None:

@@ -94,6 +94,7 @@ class Intake:
         self._alarmed_s: dict[str, float] = {}
         self._windows: dict[str, ServiceWindow] = {}
         self._pending: deque[Sample] = deque(maxlen=MOST_PENDING)
+        self._store_away = False
         self.accepted = 0
         self.suspicious = 0
         self.refused = 0
@@ -182,8 +183,17 @@ class Intake:
             with self._stages.measure(Stage.PERSIST):
                 await self._store.append(batch)
         except Retryable as error:
-            self._pending.extendleft(reversed(batch))
-            log.warning("samples.store_away", waiting=len(self._pending), reason=error.message)
+            self._put_back(batch)
+            if not self._store_away:
+                log.warning("samples.store_away", waiting=len(self._pending), reason=error.message)
+            self._store_away = True
+        else:
+            self._store_away = False
+
+    def _put_back(self, batch: Sequence[Sample]) -> None:
+        """Before what came meanwhile; without room the oldest go, not the newest."""
+        room = MOST_PENDING - len(self._pending)
+        self._pending.extendleft(reversed(batch[-room:] if room else ()))
 
     def _check(self, index: int, sample: Sample) -> SampleFinding | None:
         """What makes a sample no fact; counted and remembered."""

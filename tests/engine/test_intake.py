@@ -1,7 +1,12 @@
 import asyncio
 import math
 
+import pytest
+from structlog.testing import capture_logs
+
 from controlplane.domain.decisions import Trigger
+from controlplane.domain.errors import Retryable
+from controlplane.engine import intake as intakes
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.intake import Intake
 from controlplane.engine.pokes import Pokes
@@ -82,6 +87,42 @@ async def test_samples_outlive_a_store_that_is_away() -> None:
     await rig.intake.accept([sample("beijing-1", time_s=1060.0)])
     await rig.intake.flush()
     assert len(await rig.store.since("tickets", 0.0)) == 3
+
+
+async def test_an_outage_is_logged_once_and_without_room_the_oldest_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(intakes, "MOST_PENDING", 3)
+    rig = await Rig().started()
+    rig.outage.away = True
+    with capture_logs() as logs:
+        for time_s in (1000.0, 1060.0, 1120.0, 1180.0):
+            rig.now_s = time_s
+            await rig.intake.accept([sample("beijing-1", time_s=time_s)])
+            await rig.intake.flush()
+    assert [entry["event"] for entry in logs].count("samples.store_away") == 1
+    assert rig.intake.waiting == 3
+    rig.outage.away = False
+    await rig.intake.flush()
+    assert [one.time_s for one in await rig.store.since("tickets", 0.0)] == [1060.0, 1120.0, 1180.0]
+
+
+async def test_a_batch_on_its_way_makes_room_for_what_came_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(intakes, "MOST_PENDING", 2)
+    rig = await Rig().started()
+    await rig.intake.accept([sample("beijing-1", time_s=900.0), sample("beijing-2", time_s=900.0)])
+
+    async def fail(store: MemorySampleStore, batch: object) -> None:
+        await rig.intake.accept([sample("beijing-1"), sample("beijing-2")])
+        raise Retryable("store_unavailable", "away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MemorySampleStore, "append", fail)
+        await rig.intake.flush()
+    await rig.intake.flush()
+    assert {one.time_s for one in await rig.store.since("tickets", 0.0)} == {1000.0}
 
 
 async def test_windows_come_back_after_a_restart_with_their_age() -> None:

@@ -15,13 +15,13 @@ from pathlib import Path
 from sqlalchemy import exc
 
 from controlplane.domain.errors import Retryable
-from controlplane.ports import FILES_GONE
+from controlplane.ports import FILES_GONE, STORE_LOCKED, STORE_SLOW
 
 
 class Reason(StrEnum):
     """Why the database cannot be used, in the details of `store_unavailable`."""
 
-    LOCKED = "locked"
+    LOCKED = STORE_LOCKED
     READ_ONLY = "read_only"
     FULL = "full"
     IO_ERROR = "io_error"
@@ -29,7 +29,7 @@ class Reason(StrEnum):
     DAMAGED = "damaged"
     FILE_GONE = FILES_GONE
     FILE_REPLACED = "file_replaced"
-    DEADLINE = "deadline"
+    DEADLINE = STORE_SLOW
     CLOSED = "closed"
     AWAY = "away"
 
