@@ -37,7 +37,8 @@ def status(context: typer.Context, as_json: JsonOption = False) -> None:
     sources = client.items(SOURCES)
     standing = client.items(findings.FINDINGS)
     if as_json:
-        output.emit({"services": services, "findings": standing, **gateways})
+        whole = {"services": services, "sources": sources, "findings": standing}
+        output.emit({**whole, **gateways})
         return
     output.facts(
         (

@@ -72,6 +72,7 @@ class Pull:
         samples: taken in the last round; `taken` since the start.
         asked_s, answered_s: the last round, and the last one that gave a sample; None before.
         told: whom it told about, and when last.
+        period: number of the newest period that it was asked for.
     """
 
     declared: DeclaredSource
@@ -86,7 +87,7 @@ class Pull:
     rounds: Counter[PullOutcome] = field(default_factory=Counter)
     told: dict[Pair, float] = field(default_factory=dict)
     running: bool = False
-    next: int = 0
+    period: int | None = None
 
 
 class Puller:
@@ -116,9 +117,9 @@ class Puller:
             pull.running = False
         async with asyncio.TaskGroup() as tasks:
             while True:
-                for pull in self._due():
+                for pull, time_s in self._due():
                     pull.running = True
-                    tasks.create_task(self._keep(pull))
+                    tasks.create_task(self._keep(pull, time_s))
                 await asyncio.sleep(self._pause_s())
 
     async def round(self, pull: Pull, time_s: float) -> None:
@@ -147,22 +148,23 @@ class Puller:
                 period_s = source.period_s or self._times.period_s
                 self._pulls[name] = Pull(declared=source, period_s=period_s, since_s=self._now())
 
-    def _due(self) -> Iterable[Pull]:
+    def _due(self) -> Iterable[tuple[Pull, float]]:
+        """Sources to be asked, for the end of the period that was over last."""
         now_s = self._now()
         for pull in list(self.pulls.values()):
-            if not pull.running and now_s // pull.period_s >= pull.next:
-                pull.next = int(now_s // pull.period_s) + 1
-                yield pull
+            period = int(now_s // pull.period_s)
+            # Another one, not a later one: a clock that is set back must not silence a source.
+            if not pull.running and period != pull.period:
+                pull.period = period
+                yield pull, period * pull.period_s
 
     def _pause_s(self) -> float:
         now_s = self._now()
-        waiting = [pull.next * pull.period_s - now_s for pull in self._pulls.values()]
+        waiting = [pull.period_s - now_s % pull.period_s for pull in self._pulls.values()]
         return min(LOOK_EVERY_S, max(0.01, min(waiting, default=LOOK_EVERY_S)))
 
-    async def _keep(self, pull: Pull) -> None:
+    async def _keep(self, pull: Pull, time_s: float) -> None:
         """One round; whatever fails in it is a finding at this source alone."""
-        # The end of a period, the same for all sources and after a restart.
-        time_s = (pull.next - 1) * pull.period_s
         try:
             await self.round(pull, time_s)
         except Exception as error:

@@ -1,7 +1,10 @@
 """The adapter against a server on loopback that answers what a test tells it, byte by byte."""
 
 import asyncio
+import contextlib
+import json
 import math
+import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -341,3 +344,33 @@ async def test_the_environment_sends_nobody_elsewhere(
     server.says(vector(series()))
     async with asking() as adapter:
         assert (await adapter.read(source(server), "cpu_avg", 100.0)).points
+
+
+def _shaken(chance: random.Random, value: object) -> object:
+    """A JSON value with parts of it replaced by something else."""
+    if chance.random() < 0.15:
+        odd = (None, [], {}, "", "x", -1, 1e308, True, [[]], "NaN", {"metric": 1}, 2**70)
+        return chance.choice(odd)
+    if isinstance(value, dict):
+        return {key: _shaken(chance, item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shaken(chance, item) for item in value]
+    return value
+
+
+async def test_whatever_comes_back_is_an_answer_or_an_error_of_ours(server: Server) -> None:
+    chance = random.Random(11)
+    good = vector(series(), series("NaN", datacenter="e"), warnings=["w"])
+    answered = 0
+    async with asking() as adapter:
+        for _ in range(300):
+            body = json.dumps(_shaken(chance, good)).encode()
+            if chance.random() < 0.2:
+                body = body[: chance.randrange(len(body) + 1)]
+            server.says(body, chance.choice(["200 OK", "200 OK", "400 X", "503 X"]))
+            with contextlib.suppress(ControlPlaneError):
+                answer = await adapter.read(source(server), "cpu_avg", 100.0)
+                answered += 1
+                assert all(isinstance(point.value, float) for point in answer.points)
+                assert all(isinstance(point.service, str) for point in answer.points)
+    assert answered > 50

@@ -2,6 +2,8 @@ import math
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.pulling import MOST_SERIES_FOUND, Asked, Pulled, joined
@@ -200,3 +202,35 @@ def test_a_thousand_broken_series_are_a_bounded_number_of_findings() -> None:
     assert len(pulled.observations) == MOST_SERIES_FOUND + 1
     last: Observation = pulled.observations[-1]
     assert (last.code, last.message.split()[0]) == ("source_more_series", "150")
+
+
+VALUES = st.sampled_from([math.nan, math.inf, 0.0, 0.5, 1.0, 40.0])
+POINTS = st.builds(
+    Point,
+    service=st.sampled_from(["tickets", "other", ""]),
+    datacenter=st.sampled_from([EAST, WEST, "nowhere", ""]),
+    value=VALUES,
+    time_s=st.sampled_from([NOW_S, NOW_S - 30, NOW_S - 100]),
+)
+ANSWERS = st.fixed_dictionaries({reading: st.lists(POINTS, max_size=5) for reading in QUERIES})
+
+
+@given(ANSWERS)
+def test_a_sample_has_what_was_answered_once_and_nothing_else(
+    answers: dict[str, list[Point]],
+) -> None:
+    pulled = pull(
+        *(Answer(reading=reading, points=tuple(points)) for reading, points in answers.items())
+    )
+    assert len({(one.service, one.datacenter) for one in pulled.samples}) == len(pulled.samples)
+    for sample in pulled.samples:
+        for reading in QUERIES:
+            value = getattr(sample, reading, None)
+            told = [
+                one.value
+                for one in answers[reading]
+                if one.pair == (sample.service, sample.datacenter)
+            ]
+            assert value is None or told == [value]
+    kept = {(one.code, one.subject) for one in pulled.observations}
+    assert len(kept) == len(pulled.observations)

@@ -194,6 +194,14 @@ async def test_rounds_are_for_the_ends_of_periods_each_once(pulling: Pulling) ->
     assert {time_s for _, _, time_s in pulling.source.asked[4:]} == {START_S + 60.0}
 
 
+async def test_a_clock_that_is_set_back_silences_no_source(pulling: Pulling) -> None:
+    async with running(pulling.puller):
+        await until(lambda: len(pulling.source.asked) == 2)
+        pulling.rig.clock.time_s = START_S - 3_600.0
+        await until(lambda: len(pulling.source.asked) == 4)
+    assert pulling.source.asked[-1][2] == START_S - 3_600.0
+
+
 async def test_a_source_declared_while_running_is_asked(pulling: Pulling) -> None:
     async with running(pulling.puller):
         await pulling.declare(MAIN, replace(MAIN, name="late"))
