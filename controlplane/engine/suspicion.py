@@ -276,6 +276,9 @@ class Suspicions:
         fresh_s = self._rules.fresh_s
         received = dict.fromkeys(bearing, known.heard_s)
         received |= {name: sample.received_s for name, sample in known.newest.items()}
+        # A reserve had nothing to report before it joined: its silence counts from the last move.
+        reserves = (name for name in bearing if roles.get(name) not in ACTIVE_ROLES)
+        received |= {name: max(received[name], past.moved_s) for name in reserves}
         for name, time_s in known.refused_s.items():
             received[name] = max(received.get(name, 0.0), time_s)
         found = (

@@ -107,7 +107,7 @@ def test_a_pool_that_bears_next_to_nothing_counts_by_its_declared_capacity() -> 
 
 
 @pytest.mark.parametrize("cpu", [True, False])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     totals=st.lists(st.floats(200.0, 1_700.0), min_size=4, max_size=8),
