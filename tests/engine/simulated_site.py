@@ -5,7 +5,7 @@ about two milliseconds, so two weeks pass in ten seconds. Shares are rounded as 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -26,7 +26,11 @@ from controlplane.domain.topology import (
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.cycle import Facts, decide
 from training import simulator
+from training.arrivals import DAY_MINUTES
 from training.dataset import CenterSeries
+from training.law_fit import Declared, LawRows, fit_law
+from training.projection import greybox_ms
+from training.scores import relative_spread
 from training.simulator import CenterConditions, Conditions
 from training.world import CenterWorld, World
 
@@ -43,16 +47,28 @@ READINGS = (
 )
 
 
-def true_model(world: World, digest: str = "good", **values: object) -> LearnedModel:
-    """What a perfect fit of the queue laws would know."""
-    laws = (world.primary.law, world.secondary.law)
-    model = LearnedModel(digest=digest, laws=laws, residual_spread=0.04)
-    return replace(model, **values)  # type: ignore[arg-type]
+def fitted_model(world: World, days: int = 10, seed: int = 100) -> LearnedModel:
+    """Queue laws fitted to the logs of the simulated operator, with their error on those logs."""
+    minutes = days * DAY_MINUTES
+    conditions = simulator.draw_conditions(world, minutes, seed)
+    ratio = simulator.operator_ratio(world, minutes, seed)
+    rows = simulator.simulate(world, conditions, ratio)
+    laws = tuple(
+        fit_law(_law_rows(series), _declared(center)).law
+        for series, center in ((rows.primary, world.primary), (rows.secondary, world.secondary))
+    )
+    predicted = greybox_ms(rows, (laws[0], laws[1]))
+    known = np.isfinite(predicted)
+    return LearnedModel(
+        digest="fitted",
+        laws=laws,
+        residual_spread=relative_spread(predicted[known], rows.response_time_ms[known]),
+    )
 
 
 @dataclass(slots=True)
 class Site:
-    """One service in a world; `models` may change between cycles, as by a promotion."""
+    """One service in a world; `model` may change between cycles, as by a promotion."""
 
     world: World
     conditions: Conditions
@@ -121,6 +137,18 @@ class Site:
             limits=self.limits,
             now_s=float(self.conditions.time_s[self.minute - 1]),
         )
+
+
+def _law_rows(series: CenterSeries) -> LawRows:
+    return LawRows(
+        response_time_ms=series.response_time_ms,
+        cpu=series.cpu_avg,
+        rate_rps=series.request_rate_rps,
+    )
+
+
+def _declared(center: CenterWorld) -> Declared:
+    return Declared(servers=center.servers, idle_cpu=center.idle_cpu, full_cpu=center.full_cpu)
 
 
 def _sample(name: str, time_s: float, series: CenterSeries, at: int) -> Sample:

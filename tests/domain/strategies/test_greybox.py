@@ -207,3 +207,12 @@ def test_hybrid_is_greybox_while_one_center_has_no_traffic() -> None:
     proposal = propose(situation(StrategyName.HYBRID, applied=(1.0, 0.0), model=model))
     assert proposal.strategy == "greybox"
     assert codes(proposal.notes) == ["share_too_small", "cpu_missing"]
+
+
+@pytest.mark.parametrize("strategy", GREY)
+def test_laws_beyond_floats_are_the_models_failure(strategy: StrategyName) -> None:
+    beyond = replace(LAWS[0], base_ms=1e308, contention=1e308)
+    facts = situation(strategy, load=Load(total_rps=60.0), model=law_model(laws=(beyond, beyond)))
+    proposal = propose(facts)
+    assert (proposal.failed, proposal.shares) == (True, facts.applied)
+    assert codes(proposal.notes) == ["prediction_not_finite"]
