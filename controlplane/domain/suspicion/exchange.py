@@ -24,9 +24,17 @@ TRAITS: Mapping[str, float] = {
     "memory": 0.01,
     "disk": 0.01,
 }
+# Traits with one cause rise and fall together: a load of its own lengthens answers, too. So two
+# causes at least must bear an exchange out.
+CAUSES: Mapping[str, str] = {
+    "request_rate_rps": "traffic",
+    "ingress_bandwidth_bps": "traffic",
+    "response_time_ms": "work",
+    "cpu_avg": "work",
+}
+LEAST_CAUSES = 2
 # A trait tells two data centres apart from this difference on (logarithm of the ratio, some 10 %).
 TELLING = 0.1
-LEAST_TELLING = 2
 # When both changed alike by more than this part of their difference, one of them changed, or the
 # whole service did; an exchange leaves the middle where it was.
 COMMON = 0.5
@@ -45,6 +53,7 @@ class _Contrast:
     """One trait of two data centres as logarithms: `usual` and `now` are one against the other,
     `common` is by how much both have changed alike."""
 
+    cause: str
     usual: float
     now: float
     common: float
@@ -152,7 +161,7 @@ def _exchanged(
     """
     contrasts = tuple(_contrasts(pair, befores))
     telling = [one for one in contrasts if one.telling]
-    if not _turned(contrasts) or len(telling) < LEAST_TELLING:
+    if not _turned(contrasts) or len({one.cause for one in telling}) < LEAST_CAUSES:
         return False
     off = statistics.fmean(one.off for one in contrasts)
     crossed = statistics.fmean(one.crossed for one in contrasts)
@@ -176,7 +185,10 @@ def _contrasts(pair: Pair, befores: tuple[tuple[Sample, ...], ...]) -> Iterator[
         if None not in values:
             one, other, own, others = (math.log(max(value, floor)) for value in values)
             yield _Contrast(
-                usual=own - others, now=one - other, common=(one + other - own - others) / 2
+                cause=CAUSES.get(name, name),
+                usual=own - others,
+                now=one - other,
+                common=(one + other - own - others) / 2,
             )
 
 

@@ -66,7 +66,8 @@ class Feed:
 def wobbling(period: int, shares: tuple[float, ...] = (0.5, 0.5)) -> list[Sample]:
     """Both centres in one period; no two periods are equal."""
     total_rps = 80.0 + 8.0 * ((period * 7) % 5 - 2) / 2
-    return observe(Load(total_rps=total_rps), shares, NOW_S + period * PERIOD_S)
+    alpha, beta = observe(Load(total_rps=total_rps), shares, NOW_S + period * PERIOD_S)
+    return [alpha, replace(beta, memory=0.6)]
 
 
 def exchanged(sample: Sample) -> Sample:

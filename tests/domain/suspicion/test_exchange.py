@@ -1,7 +1,11 @@
+import math
 from dataclasses import replace
 
-from controlplane.domain.suspicion.doubt import Doubt
+import pytest
+
+from controlplane.domain.suspicion.doubt import Doubt, observed
 from controlplane.domain.suspicion.exchange import shares_exchanged
+from controlplane.domain.telemetry import Sample
 from tests.domain.suspicion.feeding import Feed, exchanged, wobbling
 from tests.domain.two_centers import NOW_S, PERIOD_S
 
@@ -35,7 +39,7 @@ def test_equal_centers_never_trip() -> None:
     feed = Feed(shares={"alpha": 0.5, "beta": 0.5})
 
     def alike(sample: object) -> object:
-        return replace(sample, cpu_avg=0.5, response_time_ms=50.0, cpu_max=0.5)  # type: ignore[type-var]
+        return replace(sample, cpu_avg=0.5, response_time_ms=50.0, memory=0.5)  # type: ignore[type-var]
 
     assert feed.run(range(20), alike) == []  # type: ignore[arg-type]
     assert feed.run(range(20, 40), lambda s: exchanged(alike(s))) == []  # type: ignore[arg-type]
@@ -46,7 +50,7 @@ def test_a_move_of_the_traffic_between_like_centers_is_no_exchange() -> None:
 
     def even(sample: object) -> object:
         rate = sample.request_rate_rps  # type: ignore[attr-defined]
-        return replace(sample, response_time_ms=40 + rate, cpu_avg=rate / 100, cpu_max=rate / 99)  # type: ignore[type-var]
+        return replace(sample, response_time_ms=40 + rate, cpu_avg=rate / 100, memory=rate / 100)  # type: ignore[type-var]
 
     assert feed.run(range(20), even) == []  # type: ignore[arg-type]
     feed.shares = {"alpha": 0.4, "beta": 0.6}
@@ -96,3 +100,50 @@ def test_shares_accuse_nobody_without_load() -> None:
     feed.run(range(8), lambda s: replace(s, request_rate_rps=0.0))
     assert shares_exchanged(feed.past, feed.limits) == ()
     assert shares_exchanged(Feed(shares={}).past, feed.limits) == ()
+
+
+@pytest.mark.parametrize("steep", [False, True])
+def test_loads_of_their_own_that_swing_against_each_other_are_no_exchange(steep: bool) -> None:
+    """The batch loads of the demo: busy here while idle there, and half a minute later the other
+    way round; answers follow, what comes in and what is stored do not."""
+    feed = Feed()
+
+    def swinging(period: int) -> list[Sample]:
+        wave = 0.35 * math.sin(2 * math.pi * period / 38)
+        wave = math.copysign(0.25, wave) if steep else wave
+        return [
+            replace(
+                one,
+                memory=0.5,
+                cpu_avg=0.6 * math.exp(sign * wave),
+                response_time_ms=60.0 * math.exp(1.5 * sign * wave) + period % 3 / 7,
+            )
+            for sign, one in zip((1, -1), wobbling(period), strict=True)
+        ]
+
+    assert [doubt for period in range(200) for doubt in feed.take_all(swinging(period))] == []
+
+
+def test_an_exchange_is_seen_whatever_shares_are_in_force() -> None:
+    feed = Feed(shares={})
+    feed.run(range(20))
+    assert feed.run(range(20, 21), exchanged) == ["metrics_swapped"]
+
+
+def test_an_idle_center_has_no_face() -> None:
+    feed = Feed()
+    feed.run(range(20))
+    beta, alpha = (exchanged(sample) for sample in wobbling(20))
+    feed.newest["beta"] = replace(beta, datacenter="beta", request_rate_rps=0.4)
+    assert feed.take(replace(alpha, datacenter="alpha")) == ()
+
+
+def test_what_one_of_them_does_not_report_proves_nothing() -> None:
+    feed = Feed()
+    feed.run(range(20), lambda s: replace(s, disk=None) if s.datacenter == "beta" else s)
+    (finding,) = {
+        observed("tickets", doubt).subject
+        for sample in wobbling(20)
+        for doubt in feed.take(replace(exchanged(sample), disk=None))
+    }
+    assert finding == "service/tickets"

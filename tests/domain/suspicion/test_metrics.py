@@ -179,3 +179,8 @@ def test_readings_are_the_same_only_when_all_are() -> None:
     one = wobbling(0)[0]
     assert same_readings(one, replace(one, time_s=5.0, received_s=6.0))
     assert not same_readings(one, replace(one, disk=None))
+
+
+def test_a_sender_that_was_never_alive_is_frozen_from_the_fourth_sample_on() -> None:
+    feed = Feed()
+    assert _frozen_run(feed, 5) == [(23, "metrics_frozen"), (24, "metrics_frozen")]
