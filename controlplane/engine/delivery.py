@@ -20,7 +20,8 @@ from controlplane.ports import DataPlane, PlaneNode
 
 log = structlog.get_logger(__name__)
 
-DEADLINE_S = 10.0
+# A check before a push of 10,000 routes and the search for a bad one take some seconds.
+DEADLINE_S = 30.0
 LONGEST_BACKOFF_S = 10.0
 # How often a plane is asked what its consumers refused: a finding is to appear within seconds.
 REPAIR_S = 0.5

@@ -1,6 +1,6 @@
 """What an Envoy starts with: who it is, where its configuration comes from.
 
-Called by `signalbox envoy bootstrap`. The `xds` cluster has the control plane first and the agent
+Called by `signalbox envoy bootstrap`. The `_xds` cluster has the control plane first and the agent
 beside the Envoy second, so that an Envoy that starts while the control plane is away still serves.
 """
 
@@ -12,7 +12,8 @@ import yaml
 from controlplane.adapters.envoy.runtime import MAX_PROGRAM_SIZE, RUNTIME_LAYER
 from controlplane.domain.routing import LARGEST_PROGRAM
 
-XDS_CLUSTER = "xds"
+# No service can have this name; one that did would be ignored by Envoy, and its users sent here.
+XDS_CLUSTER = "_xds"
 HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 CONNECT_TIMEOUT = "0.25s"
 # A control plane that hangs still takes connections, so it is asked whether it is alive. A new

@@ -6,7 +6,7 @@ good: then the whole artifact waits, and Envoys keep what they have.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -56,7 +56,7 @@ class Clearance:
         self._search_s = options.search_s
         self._quarantine = Quarantine()
         self._renderer = Renderer()
-        self._passed: tuple[Part, ...] = ()
+        self._passed: Mapping[str, bytes] = {}
         self._unusable = ""
         self._loaded = False
 
@@ -108,18 +108,21 @@ class Clearance:
         deadline = loop.time() + self._search_s
         while True:
             made = await self._without(artifact, snapshot)
-            checked = tuple(part for part in made.parts if part[0].partition("/")[0] in CHECKED)
-            if checked == self._passed:
-                return made
-            words = await self._words(checked)
+            checked = dict(part for part in made.parts if _type_of(part) in CHECKED)
+            words = await self._words(_to_ask_about(checked, self._passed))
             if words is None:
-                self._passed = checked
-                if self._preflight.binary is not None and not self._unusable:
-                    await asyncio.to_thread(self._quarantine.checked, made.snapshot.content)
+                await self._accept(checked, made)
                 return made
             late = partial(_is_late, loop.time, deadline)
             blamed = await self._culprits(snapshot.content, words, late)
             self._quarantine.exclude(snapshot.content, Verdict(by=CHECKER, words=blamed))
+
+    async def _accept(self, checked: Mapping[str, bytes], made: Artifact) -> None:
+        if checked == self._passed:
+            return
+        self._passed = checked
+        if self._preflight.binary is not None and not self._unusable:
+            await asyncio.to_thread(self._quarantine.checked, made.snapshot.content)
 
     async def _without(self, artifact: Artifact, snapshot: Snapshot) -> Artifact:
         # Weights come this way too: with nothing excluded they must not wait for a thread.
@@ -133,6 +136,8 @@ class Clearance:
 
     async def _words(self, parts: Sequence[Part]) -> str | None:
         """The local Envoy's words when it refuses, None when it takes them or cannot be asked."""
+        if not parts:
+            return None
         try:
             await self._preflight.check(parts)
         except Rejected as error:
@@ -191,11 +196,23 @@ class Clearance:
 
 def _alone(content: Content, subjects: Sequence[str]) -> tuple[Part, ...]:
     part = only(content, subjects)
-    return tuple(
-        one
-        for one in Renderer().render(unpublished(part)).parts
-        if one[0].partition("/")[0] in CHECKED
-    )
+    made = Renderer().render(unpublished(part)).parts
+    return tuple(one for one in made if _type_of(one) in CHECKED)
+
+
+def _to_ask_about(checked: Mapping[str, bytes], passed: Mapping[str, bytes]) -> list[Part]:
+    """What the local Envoy has not seen; with a thousand services all of it takes seconds."""
+    new = {name for name, data in checked.items() if passed.get(name) != data}
+    # Routes are judged inside a listener.
+    return [part for part in checked.items() if part[0] in new or (new and _is_listener(part))]
+
+
+def _type_of(part: Part) -> str:
+    return part[0].partition("/")[0]
+
+
+def _is_listener(part: Part) -> bool:
+    return _type_of(part) == ResourceType.LISTENER
 
 
 def _is_late(now: Callable[[], float], deadline_s: float) -> bool:

@@ -28,7 +28,8 @@ from controlplane.domain.xds import ResourceType
 
 # Parts that an Envoy may refuse as a whole; endpoints are not among them.
 CHECKED = frozenset({ResourceType.CLUSTER, ResourceType.LISTENER, ResourceType.ROUTE})
-XDS_CLUSTER = "signalbox-preflight"
+# No service can have this name.
+XDS_CLUSTER = "_preflight"
 WORDS = re.compile(r"error initializing (?:config|configuration) '[^']*': (.*)", re.DOTALL)
 
 

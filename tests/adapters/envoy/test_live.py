@@ -267,3 +267,12 @@ async def test_expressions_match_whole_paths_behind_everything_else(live: Live) 
         wanted = naive_with_expressions(path)
         assert taken == ([wanted] if wanted else []), path
         assert answer.status_code == (200 if wanted else 404), path
+
+
+async def test_a_service_may_be_called_xds(live: Live) -> None:
+    live.services, live.routes = [live.service("xds")], [prefix("all", "xds", "/")]
+    await live.publish(0.5)
+    async with asyncio.timeout(5):
+        while (await live.plane.observe())[0].revision != live.revision:
+            await asyncio.sleep(0.01)
+    assert (await live.get()).text in ("east", "west")

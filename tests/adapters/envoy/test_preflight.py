@@ -8,12 +8,14 @@ import pytest
 from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.route.v3 import route_pb2
 
+from controlplane.adapters.envoy import bootstrap, preflight
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 from controlplane.adapters.envoy.preflight import Preflight, find_envoy
 from controlplane.adapters.envoy.render import Renderer
+from controlplane.api.fleet_document.reading import NAME
 from controlplane.domain.errors import Rejected, Retryable
 from controlplane.domain.topology import GatewayGroup
-from tests.adapters.envoy.site import SMALL, plane, snapshot
+from tests.adapters.envoy.site import SMALL, fleet, plane, prefix, service, snapshot
 
 
 def parts() -> dict[str, bytes]:
@@ -94,3 +96,16 @@ async def test_the_bootstrap_is_valid(options: BootstrapOptions, tmp_path: Path)
 
 def test_a_given_binary_is_taken(tmp_path: Path) -> None:
     assert find_envoy(tmp_path / "mine") == tmp_path / "mine"
+
+
+@pytest.mark.parametrize(
+    "name", ["xds", "signalbox-preflight", "routes", "edge", "x" * 63, "1.2-_"]
+)
+async def test_a_service_may_have_any_name(name: str) -> None:
+    declared = fleet([service(name, [9001], [9101])], [prefix("all", name, "/")])
+    made = Renderer().render(snapshot(declared, 1)).parts
+    checked = [part for part in made if not part[0].startswith("endpoint/")]
+    await Preflight(binary=find_envoy()).check(checked)
+    for ours in (bootstrap.XDS_CLUSTER, preflight.XDS_CLUSTER):
+        assert not NAME.fullmatch(ours)
+    assert NAME.fullmatch(name)
