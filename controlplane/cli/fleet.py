@@ -67,7 +67,7 @@ def apply(
         typer.Option(min=0, help="Refuse when the fleet's generation is another by now."),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Also when it removes a large share; audited.")
+        bool, typer.Option("--force", help="Also when it removes or moves a large share; audited.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
