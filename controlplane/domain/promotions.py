@@ -63,19 +63,15 @@ IN_SERVICE = frozenset({PromotionEvent.PROMOTED, PromotionEvent.ROLLED_BACK})
 
 def aliases_after(aliases: Mapping[Alias, str], step: Promotion) -> dict[Alias, str]:
     """Alias -> digest of one service after a step; an alias that is missing points nowhere."""
-    match step.event:
-        case PromotionEvent.ENROLLED:
-            if aliases.get(Alias.CHAMPION) == step.model:
-                return dict(aliases)
-            return {**aliases, Alias.CHALLENGER: step.model, Alias.SHADOW: step.model}
-        case PromotionEvent.PROMOTED | PromotionEvent.ROLLED_BACK:
-            others = {alias: model for alias, model in aliases.items() if model != step.model}
-            return {**others, Alias.CHAMPION: step.model}
-        case PromotionEvent.REFUSED:
-            shadow = (Alias.SHADOW, step.model)
-            return dict(item for item in aliases.items() if item != shadow)
-        case PromotionEvent.DEMOTED:
-            return dict(aliases)
+    if step.event in IN_SERVICE:
+        others = {alias: model for alias, model in aliases.items() if model != step.model}
+        return {**others, Alias.CHAMPION: step.model}
+    if step.event is PromotionEvent.ENROLLED and aliases.get(Alias.CHAMPION) != step.model:
+        return {**aliases, Alias.CHALLENGER: step.model, Alias.SHADOW: step.model}
+    if step.event is PromotionEvent.REFUSED:
+        shadow = (Alias.SHADOW, step.model)
+        return dict(item for item in aliases.items() if item != shadow)
+    return dict(aliases)
 
 
 def earlier_champion(log: Iterable[Promotion]) -> str:

@@ -93,6 +93,11 @@ def test_an_error_of_training_that_is_larger_allows_more() -> None:
     assert not read(Ledger(model="m1"), MODEL, LIMITS).lost
 
 
+def test_a_model_that_says_nothing_is_told_as_such() -> None:
+    found = read(ledger(*[pair(0.0, span=0.0)] * 12), MODEL, LIMITS)
+    assert found.words == "the same answer to every question over 12 cycles"
+
+
 def test_a_lost_model_holds_and_is_demoted_with_the_figures() -> None:
     verdict = run(valley(0.55, depth=1000.0), facts(), GuardState(ledger=BAD))
     assert (verdict.outcome, verdict.shares) == (Outcome.HELD, (0.5, 0.5))
