@@ -55,6 +55,15 @@ def test_without_a_known_load_each_sample_counts_alike(rate: float | None) -> No
     assert condensed(parts).sample.response_time_ms == pytest.approx(20.0)
 
 
+def test_what_only_idle_samples_report_is_a_plain_mean() -> None:
+    parts = [
+        part(START_S, request_rate_rps=0.0, error_ratio=0.2),
+        part(START_S + 1, request_rate_rps=0.0, error_ratio=0.4),
+        part(START_S + 2, request_rate_rps=10.0, error_ratio=None),
+    ]
+    assert condensed(parts).sample.error_ratio == pytest.approx(0.3)
+
+
 def test_suspicious_samples_count_only_where_there_is_no_other() -> None:
     doubted = part(START_S + 5, response_time_ms=9_000.0, suspicion="jump")
     trusted = part(response_time_ms=50.0)

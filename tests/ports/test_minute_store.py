@@ -54,6 +54,16 @@ async def test_late_ones_join_the_minute_that_is_there(stores: Stores) -> None:
     assert await stores.samples.since("tickets", 0) == []
 
 
+async def test_a_late_one_leaves_other_data_centres_alone(stores: Stores) -> None:
+    await stores.samples.append([sample(60), sample(60, "west")])
+    await stores.minutes.condense(120)
+    await stores.samples.append([replace(sample(70), cpu_avg=0.9)])
+    await stores.minutes.condense(120)
+    west, east = await minutes(stores)
+    assert west == sample(60, "west")
+    assert (east.time_s, east.cpu_avg) == (70, pytest.approx(0.7))
+
+
 async def test_many_move_in_several_transactions_and_none_twice(stores: Stores) -> None:
     raw = [sample(n / 4, center) for n in range(3_000) for center in ("east", "west")]
     await stores.samples.append(raw)
