@@ -12,7 +12,7 @@ from functools import partial
 
 import structlog
 
-from controlplane.adapters.envoy.culprits import environmental, named
+from controlplane.adapters.envoy.culprits import named
 from controlplane.adapters.envoy.forms import ALL, KINDS, forms, marked, only, unpublished
 from controlplane.adapters.envoy.offers import Refusal
 from controlplane.adapters.envoy.preflight import CHECKED, Preflight
@@ -86,7 +86,7 @@ class Clearance:
         snapshot = artifact.snapshot
         for refusal in refusals:
             kind = KINDS.get(refusal.kind)
-            if kind is not None and not environmental(refusal.words):
+            if kind is not None:
                 blamed = await asyncio.to_thread(self._blamed, snapshot.content, kind, refusal)
                 verdict = Verdict(by=f"Envoy {refusal.node}", words=blamed)
                 self._quarantine.exclude(snapshot.content, verdict)
@@ -184,7 +184,8 @@ class Clearance:
 
     async def _load(self) -> None:
         if not self._loaded:
-            self._quarantine.reset(await asyncio.to_thread(self._file.load))
+            again = CHECKER if self._preflight.binary is not None else ""
+            self._quarantine.resume(await asyncio.to_thread(self._file.load), again)
             self._loaded = True
 
     async def _save(self, before: object) -> None:

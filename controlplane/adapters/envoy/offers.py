@@ -9,6 +9,7 @@ what its own Envoy does not take.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from controlplane.adapters.envoy.culprits import environmental
 from controlplane.adapters.envoy.nodes import NodeBook
 from controlplane.adapters.envoy.resource_sets import ResourceSet, Response, View
 from controlplane.domain.xds import ACKNOWLEDGED, ResourceType
@@ -110,7 +111,8 @@ class Offers:
         return True
 
     def refused(self, asked: Asked, version: str, words: str) -> None:
-        """A consumer refused a version; it is in quarantine unless an Envoy runs it."""
+        """A consumer refused a version; it is in quarantine unless an Envoy runs it, or the
+        refusal is about that consumer's own machine."""
         refusal = Refusal(
             kind=asked.kind,
             version=version,
@@ -118,7 +120,7 @@ class Offers:
             node=asked.caller.name,
             words=words,
         )
-        if self._book.runs(asked.kind, version):
+        if self._book.runs(asked.kind, version) or environmental(words):
             return
         while len(self._quarantine) >= REMEMBERED_REFUSALS:
             del self._quarantine[next(iter(self._quarantine))]

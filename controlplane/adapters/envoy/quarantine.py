@@ -45,6 +45,7 @@ class Quarantine:
 
     def __init__(self) -> None:
         self._excluded: dict[str, Exclusion] = {}
+        self._before: dict[str, Form] = {}
         self._checked: dict[str, Form] = {}
         self._acked: dict[str, Form] = {}
 
@@ -94,12 +95,22 @@ class Quarantine:
             if form != self._acked.get(subject) and subject not in self._excluded
         }
 
+    def resume(self, exclusions: Iterable[Exclusion], again: str) -> None:
+        """Take up what an earlier run excluded; what `again` refused is to be judged anew.
+
+        A newer binary may take it; if not, the form that stood in for it does so again.
+        """
+        known = tuple(exclusions)
+        self.reset(one for one in known if one.by != again)
+        self._before = {one.subject: one.kept for one in known if one.kept is not None}
+
     def exclude(self, content: Content, verdict: Verdict) -> None:
         """Keep these items of the published content out from now on."""
         present = forms(content)
         for subject, words in verdict.words.items():
             form = present[subject]
-            earlier = (self._acked.get(subject), self._checked.get(subject))
+            accepted = (self._acked, self._checked, self._before)
+            earlier = (known.get(subject) for known in accepted)
             self._excluded[subject] = Exclusion(
                 subject=subject,
                 refused=digest(form),
@@ -148,5 +159,7 @@ def _observation(one: Exclusion) -> Observation:
         subject=one.subject,
         message=f"{one.by} refuses {kind} {name}: {one.words}; correct it and apply again",
         held=f"{stays}; everything else is in force",
+        force=f"to have the same form offered again, apply the fleet without the {kind}, then "
+        "with it",
         severity=Severity.CRITICAL if kind == "service" else Severity.WARNING,
     )

@@ -181,12 +181,36 @@ async def test_exclusions_outlive_a_restart_and_damage_is_survived(tmp_path: Pat
     await first.clear(made(with_routes(regex("x", "/good"))))
     bad = made(with_routes(regex("x", "/a(?=b)"), regex("y", "/b(?=c)")), 2)
     cleared = await first.clear(bad)
-    again = clearance(None, file=file)
-    assert (await again.clear(bad)).parts == cleared.parts
-    assert again.observations(bad) == first.observations(bad)
+    for again in (clearance(None, file=file), clearance(find_envoy(), file=file)):
+        assert (await again.clear(bad)).parts == cleared.parts
+        assert again.observations(bad) == first.observations(bad)
     file.write_text("{")
     assert await clearance(None, file=file).clear(bad) == bad
-    assert RefusalFile(path=tmp_path / "no" / "folder").save(again.observations(bad)[:0]) is None
+
+
+async def test_a_newer_binary_is_asked_again_after_a_restart(tmp_path: Path) -> None:
+    file = tmp_path / "refusals.json"
+    bad = made(with_routes(prefix("x", "web", "/poison")))
+    first = clearance(binary(tmp_path, MUTE), file=file)
+    assert served(await first.clear(bad)) == served(bad) - {"route/x"}
+    newer = clearance(binary(tmp_path, "exit 0"), file=file)
+    assert await newer.clear(bad) == bad
+    assert newer.observations(bad) == ()
+
+
+async def test_the_same_form_is_offered_again_after_it_was_taken_away(tmp_path: Path) -> None:
+    one = clearance(binary(tmp_path, MUTE))
+    bad = made(with_routes(prefix("x", "web", "/poison")))
+    await one.clear(bad)
+    await one.clear(made(SMALL, 2))
+    binary(tmp_path, "exit 0")
+    assert await one.clear(replace(bad, revision=3)) == replace(bad, revision=3)
+
+
+async def test_a_disk_that_is_gone_costs_the_memory_only(tmp_path: Path) -> None:
+    one = clearance(binary(tmp_path, MUTE), file=tmp_path / "no" / "folder" / "refusals.json")
+    bad = made(with_routes(prefix("x", "web", "/poison")))
+    assert served(await one.clear(bad)) == served(bad) - {"route/x"}
 
 
 def test_expressions_come_last_and_where_they_can_match() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import re
 import signal
+import socket
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -276,3 +277,25 @@ async def test_a_service_may_be_called_xds(live: Live) -> None:
         while (await live.plane.observe())[0].revision != live.revision:
             await asyncio.sleep(0.01)
     assert (await live.get()).text in ("east", "west")
+
+
+async def test_a_port_in_use_is_a_finding_on_the_group_and_traffic_goes_on(live: Live) -> None:
+    before = live.listener
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        live.listener = taken.getsockname()[1]
+        await live.publish(0.5)
+        found = ()
+        async with asyncio.timeout(5):
+            while not (found := await live.plane.repair()):
+                await asyncio.sleep(0.05)
+        assert [(one.code, one.subject) for one in found] == [("gateway_refuses", "gateway/edge")]
+        assert "Address already in use" in found[0].message
+        live.listener = before
+        assert (await live.get()).status_code == 200
+    await live.publish(0.5)
+    async with asyncio.timeout(5):
+        while await live.plane.repair():
+            await asyncio.sleep(0.05)
+    assert (await live.get()).status_code == 200
