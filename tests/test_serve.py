@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -19,7 +20,7 @@ import pytest
 from controlplane import serving as serving_module
 from controlplane.api.fleet_document.rendering import render
 from controlplane.domain.errors import Retryable
-from tests.builders import fleet
+from tests.builders import fleet, service
 
 START_S = 20.0
 
@@ -111,6 +112,53 @@ def test_a_stop_answers_who_waits(tmp_path: Path) -> None:
         assert (answer.status_code, answer.headers["etag"]) == (304, etag)
         assert b"event: snapshot" in events
     assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def test_an_older_copy_restored_under_it_does_not_take_it_back(tmp_path: Path) -> None:
+    """Into the open database, as `sqlite3 signalbox.db ".restore older"` does."""
+    database, older = tmp_path / "data" / "signalbox.db", tmp_path / "older"
+    with serving(tmp_path) as (process, url, token):
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=url, headers=headers, timeout=30) as http:
+            http.put("/v1/fleet", content=_with_timeout(1_000)).raise_for_status()
+            first = _revision_after(http, 0)
+            _copy_database(database, older)
+            for timeout_ms in (1_001, 1_002):
+                http.put("/v1/fleet", content=_with_timeout(timeout_ms)).raise_for_status()
+                first = _revision_after(http, first)
+            _copy_database(older, database)
+            http.put("/v1/fleet", content=_with_timeout(1_003)).raise_for_status()
+            deadline_s = time.monotonic() + START_S
+            while b'"timeout_ms":1003' not in (answer := http.get("/v1/config")).content:
+                assert time.monotonic() < deadline_s, answer.text
+                assert int(answer.headers["x-signalbox-revision"]) >= first
+            newest = int(answer.headers["x-signalbox-revision"])
+            assert newest > first
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(5) == 0
+    with closing(sqlite3.connect(database)) as stored:
+        assert stored.execute("select max(revision) from snapshots").fetchone() == (newest,)
+        assert stored.execute("select max(generation) from fleets").fetchone() == (4,)
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def _with_timeout(timeout_ms: int) -> str:
+    return render(fleet(replace(service(), timeout_ms=timeout_ms)))
+
+
+def _revision_after(http: httpx.Client, revision: int) -> int:
+    deadline_s = time.monotonic() + START_S
+    while time.monotonic() < deadline_s:
+        found = int(http.get("/v1/config").headers.get("x-signalbox-revision", 0))
+        if found > revision:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"nothing newer than revision {revision}")
+
+
+def _copy_database(source: Path, target: Path) -> None:
+    with closing(sqlite3.connect(source)) as here, closing(sqlite3.connect(target)) as there:
+        here.backup(there)
 
 
 def _published(http: httpx.Client) -> str:

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -198,6 +199,25 @@ async def test_a_way_back_that_fails_half_way_is_tried_again(
     await stores.database.put_back()
     await stores.audit.append(entry("after"))
     assert await actions(stores) == ["after", "before"]
+
+
+async def test_a_crash_on_the_way_back_loses_nothing(stores: SqlStores, tmp_path: Path) -> None:
+    """The copy has its name already, the log of the lost file still stands beside it."""
+    for number in range(20):
+        await stores.audit.append(entry(f"a{number}", after="x" * 5_000))
+    expected = await actions(stores)
+    (tmp_path / "signalbox.db").unlink()
+    crashed = tmp_path / "crashed"
+    crashed.mkdir()
+    shutil.copy(tmp_path / "signalbox.db-wal", crashed / "signalbox.db-wal")
+    await stores.database.put_back()
+    shutil.copy(tmp_path / "signalbox.db", crashed / "signalbox.db")
+    again = await open_stores(crashed)
+    assert await actions(again) == expected
+    await again.audit.append(entry("after"))
+    await again.close()
+    with closing(sqlite3.connect(crashed / "signalbox.db")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 async def test_readers_at_work_during_the_way_back_end_in_good_order(
