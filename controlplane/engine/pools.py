@@ -6,6 +6,7 @@ at the end which decisions have to give way. Holds state for one cycle only.
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -82,6 +83,11 @@ class PoolBook:
         facts = self._occupancy()
         if utilizations(facts, facts.after).max(initial=0.0) <= limits.capacity_level:
             return {}
+        hottest = max(
+            utilizations(facts, shares).max(initial=0.0) for shares in (facts.before, facts.after)
+        )
+        if hottest > limits.hot_level:
+            facts = self._with_relief(facts)
         shares = fitted(
             facts,
             PoolLimits(level=limits.capacity_level, hot=limits.hot_level, step=limits.hot_step),
@@ -126,17 +132,23 @@ class PoolBook:
         pool = _table([[index.get(p, -1) for p in t.pools] for t in tenants], -1.0)
         weight = _table([self._weights(t) for t in tenants], 0.0)
         after = _table([self._after[name] for name in self._services], 0.0)
-        within = [self._bounds(name) for name in self._services]
         return Occupancy(
             pool=pool.astype(np.int64),
             weight=weight,
             before=_table([self._before[name] for name in self._services], 0.0),
             after=after,
-            lowest=_table([low for low, _ in within], 0.0),
-            highest=_table([high for _, high in within], 0.0),
+            lowest=after,
+            highest=after,
             rank=np.array([RANKS.index(s.class_of_service) for s in self._services.values()]),
             standing=np.zeros(len(index)),
         )
+
+    def _with_relief(self, facts: Occupancy) -> Occupancy:
+        """With the bounds within which relief may move each service."""
+        within = [self._bounds(name) for name in self._services]
+        lowest = _table([low for low, _ in within], 0.0)
+        highest = _table([high for _, high in within], 0.0)
+        return replace(facts, lowest=lowest, highest=highest)
 
     def _weights(self, tenant: Tenant) -> list[float]:
         """Utilisation of each pool if the tenant had its whole load there; 0 is unknown."""

@@ -7,7 +7,7 @@ by declared capacity where no CPU is reported, on top of what others put on a sh
 import math
 from dataclasses import replace
 
-from controlplane.domain.guardrails.bounds import HALVINGS, bounds, exact, reach
+from controlplane.domain.guardrails.bounds import bounds, exact, reach
 from controlplane.domain.guardrails.draft import Course, Draft, noted, retargeted, toward
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
@@ -89,21 +89,24 @@ def ceiling(use: UseByShare, situation: Situation, limits: EnvelopeLimits) -> fl
 
 
 def level(use: UseByShare, situation: Situation, limits: EnvelopeLimits) -> Shares:
-    """Shares within the bounds with the smallest peak utilisation: water filling by halving.
+    """Shares within the bounds with the smallest peak utilisation: water filling.
 
     clip((w - standing) / per share, low, high) with the lowest water level w whose sum reaches 1.
+    The sum rises with w in straight pieces, which end where a centre meets one of its bounds.
     """
     low, high = bounds(situation, limits)
     if not any(u > 0 and b > 0 for u, b in zip(use.per_share, high, strict=True)):
         return situation.applied
-    dry, full = 0.0, peak(use, tuple(1.0 if b > 0 else 0.0 for b in high))
-    for _ in range(HALVINGS):
-        middle = (dry + full) / 2
-        if math.fsum(_filled(use, middle, low, high)) < 1.0:
-            dry = middle
-        else:
-            full = middle
-    return exact(_filled(use, full, low, high))
+    rows = tuple(zip(use.standing, use.per_share, low, high, strict=True))
+    ends = sorted({s + u * part for s, u, a, b in rows if b > 0 and u > 0 for part in (a, b)})
+    below, dry = ends[0], math.fsum(_filled(use, ends[0], low, high))
+    for end in ends:
+        full = math.fsum(_filled(use, end, low, high))
+        if full >= 1.0:
+            part = (1.0 - dry) / (full - dry) if full > dry and dry < 1.0 else 1.0
+            return exact(_filled(use, below + (end - below) * part, low, high))
+        below, dry = end, full
+    return exact(_filled(use, ends[-1], low, high))
 
 
 def peak(use: UseByShare, shares: Shares) -> float:

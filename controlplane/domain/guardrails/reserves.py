@@ -43,6 +43,8 @@ def mustered(situation: Situation, limits: EnvelopeLimits) -> Situation:
     if not roll.active or not roll.reserves or situation.service.strategy is StrategyName.STATIC:
         return situation
     serving = [*roll.active, *roll.joined]
+    if not roll.joined and not roll.lost and _calm(roll):
+        return situation
     joining = _joining(roll, serving) if _informed(situation, limits, roll) else ()
     leaving = () if joining else _leaving(roll)
     kept = {*serving, *joining}.difference(leaving)
@@ -89,6 +91,13 @@ def _informed(situation: Situation, limits: EnvelopeLimits, roll: _Roll) -> bool
     """Whether every active centre reports, so that its load may be judged."""
     ages = [situation.window.age_s(situation.centers[i].name, situation.now_s) for i in roll.active]
     return max(ages) <= limits.fresh_s
+
+
+def _calm(roll: _Roll) -> bool:
+    """Whether nobody is hot as it is; what is unknown is not calm."""
+    applied = roll.situation.applied
+    known = all(roll.use.known(i) for i, share in enumerate(applied) if share > 0)
+    return known and peak(roll.use, applied) <= roll.limits.hot_level
 
 
 def _joining(roll: _Roll, serving: list[int]) -> tuple[int, ...]:
