@@ -91,4 +91,18 @@ def _dataclass(kind: Any, value: Mapping[str, Any]) -> Any:
     known = {f.name for f in dataclasses.fields(kind)}
     if unknown := sorted(set(value) - known):
         raise KeyError(f"unknown fields {unknown}")
-    return kind(**{name: _typed(hints[name], item) for name, item in value.items()})
+    found = {name: _typed(hints[name], item) for name, item in value.items()}
+    return kind(**_nones(kind) | found)
+
+
+@functools.cache
+def _nones(kind: Any) -> dict[str, None]:
+    """Fields without a default that may be None: `encode` leaves them out then."""
+    hints = _hints(kind)
+    return {
+        field.name: None
+        for field in dataclasses.fields(kind)
+        if field.default is dataclasses.MISSING
+        and field.default_factory is dataclasses.MISSING
+        and type(None) in get_args(hints[field.name])
+    }

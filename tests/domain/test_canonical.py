@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from controlplane.domain.canonical import decode, digest, encode
 from controlplane.domain.errors import Invalid
+from controlplane.domain.guardrails.ledger import Forecast, Ledger, Pair
 from controlplane.domain.guardrails.state import GuardState
 from controlplane.domain.topology import Fleet
 from tests.builders import fleet
@@ -33,6 +34,14 @@ class Tree:
     weights: Mapping[str, int] = field(default_factory=dict)
     note: str | None = None
     best: Leaf | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A field that must be given and may be None."""
+
+    value: float | None
+    name: str
 
 
 FULL = Tree(
@@ -105,4 +114,21 @@ def test_a_fleet_comes_back() -> None:
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=6))
 def test_state_of_the_guards_comes_back_bit_for_bit(times: list[float]) -> None:
     state = GuardState(changes_s=tuple(times), previous=(0.1 + 0.2, 0.7))
+    assert decode(GuardState, encode(state)) == state
+
+
+def test_a_field_without_default_may_be_none() -> None:
+    for reading in (Reading(value=None, name="a"), Reading(value=1.5, name="a")):
+        assert decode(Reading, encode(reading)) == reading
+    with pytest.raises(Invalid):
+        decode(Reading, b'{"value": 1.0}')
+
+
+def test_the_memory_of_a_model_without_answers_comes_back() -> None:
+    """Else nothing that such a model decided could be read again, and no start after it."""
+    forecast = Forecast(
+        time_s=1.0, shares=(0.5, 0.5), predicted_ms=None, persisted_ms=50.0, span=0.0
+    )
+    pair = Pair(time_s=2.0, predicted_ms=None, realised_ms=50.0, persisted_ms=50.0, span=0.0)
+    state = GuardState(ledger=Ledger(model="m", pending=forecast, pairs=(pair,)))
     assert decode(GuardState, encode(state)) == state
