@@ -76,8 +76,10 @@ class DecisionStore(Protocol):
     async def by_id(self, decision_id: str) -> Decision:
         """One decision; NotFound."""
 
-    async def recent(self, service: str | None, limit: int) -> list[Decision]:
-        """Newest first, of one service or of all."""
+    async def recent(
+        self, service: str | None, limit: int, after: tuple[float, str] | None = None
+    ) -> list[Decision]:
+        """Newest first, then by id, of one service or of all; behind a (time, id) if given."""
 
     async def newest(self) -> dict[str, Decision]:
         """Service -> its newest decision; read once at start."""
@@ -157,8 +159,10 @@ class JobStore(Protocol):
     async def by_id(self, job_id: str) -> Job:
         """One job; NotFound."""
 
-    async def recent(self, service: str | None, limit: int) -> list[Job]:
-        """Newest first, of one service or of all."""
+    async def recent(
+        self, service: str | None, limit: int, after: tuple[float, str] | None = None
+    ) -> list[Job]:
+        """Newest first, of one service or of all; behind a (creation, id) if given."""
 
     async def unfinished(self) -> list[Job]:
         """Jobs that are queued or running, oldest first."""
@@ -221,8 +225,8 @@ class AuditLog(Protocol):
     async def append(self, entry: AuditEntry) -> None:
         """Append one entry that belongs to no other store's write."""
 
-    async def recent(self, limit: int) -> list[AuditEntry]:
-        """Newest first."""
+    async def recent(self, limit: int, before: int | None = None) -> list[AuditEntry]:
+        """Newest first, with their numbers; those below `before` if given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

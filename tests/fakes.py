@@ -4,6 +4,7 @@ They pass the same behavioural suites as the SQL stores (tests/ports). `Outage` 
 the way a database does that is away. Never used outside tests.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +19,10 @@ from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Fleet
-from controlplane.ports import FILES_GONE, StoredFleet, StoredModel
+from controlplane.ports import StoredFleet, StoredModel
+
+Place = tuple[float, str] | None
+LAST = (math.inf, "")
 
 
 @dataclass(slots=True)
@@ -43,9 +47,10 @@ class MemoryAuditLog:
         self.outage.check()
         self.entries.append(entry)
 
-    async def recent(self, limit: int) -> list[AuditEntry]:
+    async def recent(self, limit: int, before: int | None = None) -> list[AuditEntry]:
         self.outage.check()
-        return self.entries[::-1][:limit]
+        numbered = [replace(entry, number=n) for n, entry in enumerate(self.entries, 1)]
+        return [e for e in reversed(numbered) if before is None or e.number < before][:limit]
 
 
 @dataclass(slots=True)
@@ -137,9 +142,11 @@ class MemoryDecisionStore:
             raise NotFound("decision_not_found", f"there is no decision {decision_id}")
         return self.decisions[decision_id]
 
-    async def recent(self, service: str | None, limit: int) -> list[Decision]:
+    async def recent(self, service: str | None, limit: int, after: Place = LAST) -> list[Decision]:
         self.outage.check()
-        wanted = [d for d in self.decisions.values() if service in (None, d.service)]
+        time_s, name = after or LAST
+        own = [d for d in self.decisions.values() if service in (None, d.service)]
+        wanted = [d for d in own if (-d.time_s, d.id) > (-time_s, name)]
         return sorted(wanted, key=lambda d: (-d.time_s, d.id))[:limit]
 
     async def newest(self) -> dict[str, Decision]:
@@ -235,9 +242,10 @@ class MemoryJobStore:
             raise NotFound("job_not_found", f"there is no job {job_id}")
         return self.jobs[job_id]
 
-    async def recent(self, service: str | None, limit: int) -> list[Job]:
+    async def recent(self, service: str | None, limit: int, after: Place = LAST) -> list[Job]:
         self.outage.check()
-        wanted = [job for job in self.jobs.values() if service in (None, job.service)]
+        own = [job for job in self.jobs.values() if service in (None, job.service)]
+        wanted = [job for job in own if (job.created_s, job.id) < (after or LAST)]
         return sorted(wanted, key=lambda j: (j.created_s, j.id), reverse=True)[:limit]
 
     async def unfinished(self) -> list[Job]:
@@ -351,25 +359,6 @@ class MemoryModelRegistry:
         aliases = self.aliases.get(model.service, {})
         names = sorted(alias for alias, digest in aliases.items() if digest == model.digest)
         return replace(model, aliases=tuple(names))
-
-
-@dataclass(slots=True)
-class MemoryStoreCare:
-    """Away with the switch, or because its files are gone; `put_back` brings them back."""
-
-    outage: Outage = field(default_factory=Outage)
-    gone: bool = False
-    put_backs: int = 0
-
-    async def probe(self) -> None:
-        self.outage.check()
-        if self.gone:
-            raise Retryable("store_unavailable", "its file is gone", {"reason": FILES_GONE})
-
-    async def put_back(self) -> None:
-        self.outage.check()
-        self.gone = False
-        self.put_backs += 1
 
 
 @dataclass(slots=True)

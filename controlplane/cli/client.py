@@ -89,8 +89,13 @@ class Client:
         return self._json(self._exchange("GET", path, params=params))
 
     def items(self, path: str, params: Params | None = None) -> list[Any]:
-        """GET the items of a list."""
-        return list(self.get(path, params)["items"])
+        """GET the items of a list: so many as `limit` says, else page by page to its end."""
+        page = self.get(path, params)
+        found = list(page["items"])
+        while "limit" not in (params or {}) and page.get("next"):
+            page = self.get(path, {**(params or {}), "cursor": page["next"]})
+            found += page["items"]
+        return found
 
     def send(
         self,

@@ -79,8 +79,7 @@ def _finding(finding: Mapping[str, object], file: str) -> str:
 
 
 def _subject(finding: Mapping[str, object]) -> str:
-    for name in ("path", "field", "index"):
-        value = finding.get(name)
-        if value not in (None, ""):
-            return f"sample {value}" if name == "index" else str(value)
-    return ""
+    index = finding.get("index")
+    parts = [] if index is None else [f"sample {index}"]
+    parts += [str(finding[name]) for name in ("path", "field") if finding.get(name)]
+    return ", ".join(parts)

@@ -3,7 +3,7 @@
 One table decides for REST and ADS alike; `engine.access` looks tokens up and asks here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -88,7 +88,11 @@ class Principal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One write: who, when, what, why, and the digests or short forms of before and after."""
+    """One write: who, when, what, why, and the digests or short forms of before and after.
+
+    Attributes:
+        number: its place in the log, given by the log, ascending; 0 before.
+    """
 
     time_s: float
     author: str
@@ -97,3 +101,4 @@ class AuditEntry:
     reason: str = ""
     before: str = ""
     after: str = ""
+    number: int = field(default=0, compare=False)

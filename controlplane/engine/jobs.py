@@ -87,9 +87,11 @@ class Jobs:
         """One job as it is now; NotFound."""
         return self._open.get(job_id) or await self._parts.store.by_id(job_id)
 
-    async def recent(self, service: str | None, limit: int) -> list[Job]:
-        """Newest first, as they are now."""
-        stored = await self._parts.store.recent(service, limit)
+    async def recent(
+        self, service: str | None, limit: int, after: tuple[float, str] | None = None
+    ) -> list[Job]:
+        """Newest first, as they are now; behind a (creation, id) if given."""
+        stored = await self._parts.store.recent(service, limit, after)
         return [self._open.get(job.id, job) for job in stored]
 
     async def submit(

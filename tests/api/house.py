@@ -34,6 +34,7 @@ from controlplane.engine.store_watch import StoreWatch
 from controlplane.engine.suspicion import SuspicionRules, Suspicions
 from controlplane.ports import Artifact, PlaneNode
 from tests import builders, training_jobs
+from tests.fake_care import MemoryStoreCare
 from tests.fakes import (
     MemoryAuditLog,
     MemoryDecisionStore,
@@ -43,7 +44,6 @@ from tests.fakes import (
     MemoryModelRegistry,
     MemorySampleStore,
     MemorySnapshotStore,
-    MemoryStoreCare,
     MemoryTokenStore,
     Outage,
 )

@@ -101,7 +101,7 @@ def test_samples_and_decisions(server: Server, run: Run, tmp_path: Path) -> None
     sent = run("samples", "send", "-f", str(file))
     assert sent.code == 2
     assert sent.err.splitlines()[0] == "2 of 3 samples accepted"
-    assert "sample 2:" in sent.err
+    assert "sample 2, datacenter:" in sent.err
     assert json.loads(run("samples", "send", "-f", str(file), "--json").out)["accepted"] == 2
 
     server.do(server.house.tick())

@@ -24,6 +24,15 @@ async def test_newest_first_of_one_service_or_of_all(stores: Stores) -> None:
     assert await stores.decisions.recent("unknown", 2) == []
 
 
+async def test_reading_on_behind_one(stores: Stores) -> None:
+    ones = [decision(2), decision(2, "video"), decision(1)]
+    await stores.decisions.record(ones)
+    first, *rest = await stores.decisions.recent(None, 9)
+    assert await stores.decisions.recent(None, 9, (first.time_s, first.id)) == rest
+    assert await stores.decisions.recent(None, 9, (1.0, "tickets@1000")) == []
+    assert await stores.decisions.recent("tickets", 9, (2.0, "tickets@2000")) == [decision(1)]
+
+
 async def test_newest_per_service(stores: Stores) -> None:
     await stores.decisions.record([decision(5), decision(1, "video")])
     await stores.decisions.record([decision(2)])

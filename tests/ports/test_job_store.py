@@ -44,6 +44,14 @@ async def test_newest_first_and_the_newest_state(stores: Stores) -> None:
     assert [e.action for e in await stores.audit.recent(9)] == ["job.cancel"]
 
 
+async def test_reading_on_behind_one(stores: Stores) -> None:
+    for one in (job(1), job(3), job(2, "video")):
+        await stores.jobs.put(one)
+    assert await stores.jobs.recent(None, 9, (3.0, "tickets-3")) == [job(2, "video"), job(1)]
+    assert await stores.jobs.recent("tickets", 9, (3.0, "tickets-3")) == [job(1)]
+    assert await stores.jobs.recent(None, 9, (1.0, "tickets-1")) == []
+
+
 async def test_prune_drops_what_is_old_and_final(stores: Stores) -> None:
     for one in (ended(job(1)), job(2), ended(job(3))):
         await stores.jobs.put(one)

@@ -10,11 +10,15 @@ from controlplane.adapters.sql.tables import AUDIT
 from controlplane.domain.access import AuditEntry
 
 _COLUMNS = [column for column in AUDIT.c if column is not AUDIT.c.id]
+_NUMBER = AUDIT.c.id.label("number")
 
 
 async def append_entry(connection: AsyncConnection, entry: AuditEntry) -> None:
     """Add an entry inside the transaction of the write that it describes."""
-    await connection.execute(insert(AUDIT), asdict(entry))
+    row = asdict(entry)
+    # The database numbers.
+    del row["number"]
+    await connection.execute(insert(AUDIT), row)
 
 
 class SqlAuditLog:
@@ -27,9 +31,11 @@ class SqlAuditLog:
         """Append one entry that belongs to no other store's write."""
         await self._database.write(lambda connection: append_entry(connection, entry))
 
-    async def recent(self, limit: int) -> list[AuditEntry]:
-        """Newest first."""
-        query = select(*_COLUMNS).order_by(AUDIT.c.id.desc()).limit(limit)
+    async def recent(self, limit: int, before: int | None = None) -> list[AuditEntry]:
+        """Newest first, with their numbers; those below `before` if given."""
+        query = select(*_COLUMNS, _NUMBER).order_by(AUDIT.c.id.desc()).limit(limit)
+        if before is not None:
+            query = query.where(AUDIT.c.id < before)
 
         async def work(connection: AsyncConnection) -> list[AuditEntry]:
             rows = await connection.execute(query)

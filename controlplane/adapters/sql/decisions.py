@@ -55,16 +55,19 @@ class SqlDecisionStore:
             raise NotFound("decision_not_found", f"there is no decision {decision_id}")
         return canonical.decode(Decision, found[0])
 
-    async def recent(self, service: str | None, limit: int) -> list[Decision]:
-        """Newest first, of one service or of all."""
+    async def recent(
+        self, service: str | None, limit: int, after: tuple[float, str] | None = None
+    ) -> list[Decision]:
+        """Newest first, then by id, of one service or of all; behind a (time, id) if given."""
         found: list[Decision] = []
         while len(found) < limit:
             rows = min(PAGE_ROWS, limit - len(found))
-            page = await self._bodies(_page(service, found[-1] if found else None).limit(rows))
+            page = await self._bodies(_page(service, after).limit(rows))
             # Even a page takes longer than the loop may be held up.
             found += await asyncio.to_thread(_decoded, page)
             if len(page) < rows:
                 break
+            after = (found[-1].time_s, found[-1].id)
         return found
 
     async def newest(self) -> dict[str, Decision]:
@@ -121,14 +124,15 @@ class SqlDecisionStore:
         return await self._database.read(work)
 
 
-def _page(service: str | None, after: Decision | None) -> Select[bytes]:
+def _page(service: str | None, after: tuple[float, str] | None) -> Select[bytes]:
     query = select(DECISIONS.c.body).order_by(DECISIONS.c.time_s.desc(), DECISIONS.c.id)
     if service is not None:
         query = query.where(DECISIONS.c.service == service)
     if after is None:
         return query
-    same = and_(DECISIONS.c.time_s == after.time_s, DECISIONS.c.id > after.id)
-    return query.where(or_(DECISIONS.c.time_s < after.time_s, same))
+    time_s, decision_id = after
+    same = and_(DECISIONS.c.time_s == time_s, DECISIONS.c.id > decision_id)
+    return query.where(or_(DECISIONS.c.time_s < time_s, same))
 
 
 def _rows(decisions: Sequence[Decision]) -> list[dict[str, object]]:

@@ -1,6 +1,6 @@
 """Jobs as canonical bytes, found by id, service and time."""
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql import Select
 
@@ -47,11 +47,15 @@ class SqlJobStore:
             raise NotFound("job_not_found", f"there is no job {job_id}")
         return found[0]
 
-    async def recent(self, service: str | None, limit: int) -> list[Job]:
-        """Newest first, of one service or of all."""
+    async def recent(
+        self, service: str | None, limit: int, after: tuple[float, str] | None = None
+    ) -> list[Job]:
+        """Newest first, of one service or of all; behind a (creation, id) if given."""
         query = select(JOBS.c.body).order_by(JOBS.c.created_s.desc(), JOBS.c.id.desc())
         if service is not None:
             query = query.where(JOBS.c.service == service)
+        if after is not None:
+            query = query.where(tuple_(JOBS.c.created_s, JOBS.c.id) < after)
         return await self._jobs(query.limit(limit))
 
     async def unfinished(self) -> list[Job]:

@@ -1,11 +1,11 @@
 """GET /v1/audit: who wrote what, when and why."""
 
 from datetime import datetime
-from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 
 from controlplane.api.dependencies import Admin, Services
+from controlplane.api.paging import Cursor, Limit, behind, cut
 from controlplane.api.wire import Items, Wire, stamp
 
 router = APIRouter(prefix="/v1", tags=["audit"])
@@ -25,10 +25,14 @@ class AuditOut(Wire):
 
 @router.get("/audit")
 async def list_audit(
-    services: Services, _caller: Admin, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+    services: Services, _caller: Admin, limit: Limit = 100, cursor: Cursor = None
 ) -> Items[AuditOut]:
     """The newest writes first."""
+    last = behind(cursor, (float,))
+    found = await services.audit.recent(limit + 1, None if last is None else int(last[0]))
+    page, after = cut(found, limit, lambda entry: (float(entry.number),))
     return Items(
+        next=after,
         items=[
             AuditOut(
                 time=stamp(entry.time_s),
@@ -39,6 +43,6 @@ async def list_audit(
                 before=entry.before,
                 after=entry.after,
             )
-            for entry in await services.audit.recent(limit)
-        ]
+            for entry in page
+        ],
     )

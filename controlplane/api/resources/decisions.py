@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from controlplane.api.dependencies import Services, Viewer
+from controlplane.api.paging import Cursor, Limit, cut, moment
 from controlplane.api.wire import DecisionOut, DecisionSummary, Items, decision_of, summary_of
 
 router = APIRouter(prefix="/v1", tags=["decisions"])
@@ -15,11 +16,13 @@ async def list_decisions(
     services: Services,
     _caller: Viewer,
     service: Annotated[str | None, Query(max_length=64)] = None,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Items[DecisionSummary]:
     """The newest decisions first, of one service or of all."""
-    found = await services.decisions.recent(service, limit)
-    return Items(items=[summary_of(decision) for decision in found])
+    found = await services.decisions.recent(service, limit + 1, moment(cursor))
+    page, after = cut(found, limit, lambda decision: (decision.time_s, decision.id))
+    return Items(items=[summary_of(decision) for decision in page], next=after)
 
 
 @router.get("/decisions/{decision_id}")

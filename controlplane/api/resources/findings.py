@@ -8,7 +8,8 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from controlplane.api.dependencies import Operator, Services, Viewer
-from controlplane.api.wire import Items, Text, Wire, stamp, stamp_or_none
+from controlplane.api.paging import MOST_ITEMS, Cursor, Key, Limit, page_of
+from controlplane.api.wire import LAST_S, Items, Text, Wire, stamp, stamp_or_none
 from controlplane.domain.findings import Finding, Severity, Source
 
 router = APIRouter(prefix="/v1", tags=["findings"])
@@ -57,6 +58,8 @@ async def list_findings(
     subject: Annotated[
         str, Query(max_length=200, description="A word of the subject: `service/shop`.")
     ] = "",
+    limit: Limit = MOST_ITEMS,
+    cursor: Cursor = None,
 ) -> Items[FindingOut]:
     """What stands now, by source and subject; what was over lately, the latest first."""
     found: list[Finding] = []
@@ -64,7 +67,9 @@ async def list_findings(
         found += services.findings.standing()
     if state is not FindingState.STANDING:
         found += services.findings.cleared()
-    return Items(items=[finding_of(one) for one in found if _wanted(one, source, subject)])
+    wanted = [one for one in found if _wanted(one, source, subject)]
+    page, after = page_of(wanted, _order, limit, cursor)
+    return Items(items=[finding_of(one) for one in page], next=after)
 
 
 @router.get("/findings/{finding_id}")
@@ -99,6 +104,13 @@ def finding_of(finding: Finding) -> FindingOut:
         reports=finding.reports,
         cleared=stamp_or_none(finding.cleared_s),
     )
+
+
+def _order(finding: Finding) -> Key:
+    """What stands by source and subject, then what was over, the latest first."""
+    what = finding.observation
+    over_s = 0.0 if finding.cleared_s is None else finding.cleared_s
+    return (-over_s or -LAST_S, finding.source.value, what.subject, what.code, finding.id)
 
 
 def _wanted(finding: Finding, source: Source | None, subject: str) -> bool:

@@ -7,6 +7,7 @@ from datetime import datetime
 from fastapi import APIRouter
 
 from controlplane.api.dependencies import Services, Viewer
+from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
 from controlplane.api.wire import Wire, stamp
 from controlplane.domain.snapshot import Snapshot
 from controlplane.engine.delivery import DeliveryStatus
@@ -63,12 +64,15 @@ class GatewaysOut(Wire):
     version: str
     late_cycles: int
     items: list[GatewayOut]
+    next: str | None = None
     planes: list[PlaneOut]
 
 
 @router.get("/gateways")
-async def list_gateways(services: Services, _caller: Viewer) -> GatewaysOut:
-    """Who runs what."""
+async def list_gateways(
+    services: Services, _caller: Viewer, limit: Limit = MOST_ITEMS, cursor: Cursor = None
+) -> GatewaysOut:
+    """Who runs what, by data plane, those that poll first, and name."""
     current = services.publication.current
     revision = 0 if current is None else current.revision
     statuses = [courier.status for courier in services.couriers]
@@ -76,11 +80,17 @@ async def list_gateways(services: Services, _caller: Viewer) -> GatewaysOut:
     polling = services.consumers.nodes(services.instruments.now())
     by_kind = [(REST, polling)]
     by_kind += [(status.plane, nodes) for status, nodes in zip(statuses, observed, strict=True)]
+    everyone = [(place, *one) for place, one in enumerate(by_kind)]
+    nodes = [(place, kind, node) for place, kind, some in everyone for node in some]
+    page, after = page_of(
+        nodes, lambda one: (float(one[0]), one[2].name, one[2].group), limit, cursor
+    )
     return GatewaysOut(
         revision=revision,
         version="" if current is None else current.version,
         late_cycles=services.loop.punctuality.late,
-        items=[_gateway(kind, node, current) for kind, nodes in by_kind for node in nodes],
+        items=[_gateway(kind, node, current) for _, kind, node in page],
+        next=after,
         planes=[_plane(status) for status in statuses],
     )
 

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response, status
 
 from controlplane.api.dependencies import ModelKeeper, Services, Viewer
+from controlplane.api.paging import Cursor, Limit, cut, moment
 from controlplane.api.wire import Items, Reason, Wire, stamp, stamp_or_none
 from controlplane.domain.jobs import Job, JobKind, JobState, JobTrigger
 
@@ -58,10 +59,13 @@ async def list_jobs(
     services: Services,
     _caller: Viewer,
     service: Annotated[str | None, Query(max_length=64)] = None,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    limit: Limit = 100,
+    cursor: Cursor = None,
 ) -> Items[JobOut]:
     """The newest jobs first."""
-    return Items(items=[_job(job) for job in await services.jobs.recent(service, limit)])
+    found = await services.jobs.recent(service, limit + 1, moment(cursor))
+    page, after = cut(found, limit, lambda job: (job.created_s, job.id))
+    return Items(items=[_job(job) for job in page], next=after)
 
 
 @router.get("/jobs/{job_id}")

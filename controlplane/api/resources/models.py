@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Query, Request, status
 from pydantic import Field
 
 from controlplane.api.dependencies import ModelKeeper, Services, Viewer
+from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
 from controlplane.api.wire import Items, Reason, Text, Wire, stamp
 from controlplane.domain.errors import NotFound
 from controlplane.ports import StoredModel
@@ -44,9 +45,13 @@ async def list_models(
     services: Services,
     _caller: Viewer,
     service: Annotated[str | None, Query(max_length=64)] = None,
+    limit: Limit = MOST_ITEMS,
+    cursor: Cursor = None,
 ) -> Items[ModelOut]:
     """Registered models, newest first."""
-    return Items(items=[model_of(stored) for stored in await services.models.all(service)])
+    stored = await services.models.all(service)
+    page, after = page_of(stored, lambda one: (-one.created_s, one.digest), limit, cursor)
+    return Items(items=[model_of(one) for one in page], next=after)
 
 
 @router.post("/models", status_code=status.HTTP_201_CREATED, openapi_extra=BODY)

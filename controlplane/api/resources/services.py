@@ -10,6 +10,7 @@ from fastapi.responses import StreamingResponse
 
 from controlplane.api.dependencies import ApiServices, Services, Viewer
 from controlplane.api.ladder import LadderOut, ladder_of
+from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, behind, cursor_at, page_of
 from controlplane.api.wire import (
     LAST_S,
     Answers,
@@ -30,6 +31,8 @@ from controlplane.engine.history import Aged, Resolution, Span
 
 HOUR_S = 3600.0
 MOST_SAMPLES = 20_000
+# More than there are data centers, so that every page has whole times.
+LEAST_SAMPLES = 100
 CSV: Answers = {200: {"content": {"text/csv": {}}, "description": "One row for each period"}}
 
 router = APIRouter(prefix="/v1", tags=["services"])
@@ -67,10 +70,13 @@ class AgedSampleOut(SampleOut):
 
 
 @router.get("/services")
-async def list_services(services: Services, _caller: Viewer) -> Items[ServiceOut]:
-    """Every service with its shares, newest samples and newest decision."""
+async def list_services(
+    services: Services, _caller: Viewer, limit: Limit = MOST_ITEMS, cursor: Cursor = None
+) -> Items[ServiceOut]:
+    """Services by name, with their shares, newest samples and newest decision."""
     fleet = services.fleets.current.fleet
-    return Items(items=[_service(services, service) for service in fleet.services])
+    page, after = page_of(fleet.services, lambda service: (service.name,), limit, cursor)
+    return Items(items=[_service(services, service) for service in page], next=after)
 
 
 @router.get("/services/{name}")
@@ -90,15 +96,20 @@ async def list_samples(
     until: Annotated[
         Time | None, Query(description="RFC 3339 or epoch seconds; everything if left out.")
     ] = None,
+    limit: Annotated[int, Query(ge=LEAST_SAMPLES, le=MOST_SAMPLES)] = MOST_SAMPLES,
+    cursor: Cursor = None,
 ) -> Items[AgedSampleOut]:
-    """Samples of a service by time, the newest 20,000 at most; old ones are minute means."""
+    """The newest samples of a service, by time; `next` goes back. Old ones are minute means."""
     services.fleets.current.fleet.service(name)
+    last_s = LAST_S if until is None else seconds(until)
+    after = behind(cursor, (float,))
     span = Span(
         since_s=services.instruments.now() - HOUR_S if since is None else seconds(since),
-        until_s=LAST_S if until is None else seconds(until),
+        until_s=last_s if after is None else min(last_s, float(after[0])),
     )
-    found = await services.history.newest(name, span, MOST_SAMPLES)
-    return Items(items=await asyncio.to_thread(_aged, found))
+    found = await services.history.newest(name, span, limit + 1)
+    page, earlier = _whole_times(found, limit)
+    return Items(items=await asyncio.to_thread(_aged, page), next=earlier)
 
 
 @router.get("/services/{name}/dataset", responses=CSV, response_class=StreamingResponse)
@@ -118,6 +129,15 @@ async def read_dataset(
     # Answered only after the store has: a store that is away is 503, not an empty data set.
     first = await anext(found)
     return StreamingResponse(_after(first, found), media_type="text/csv")
+
+
+def _whole_times(found: Sequence[Aged], limit: int) -> tuple[Sequence[Aged], str | None]:
+    """The newest of samples by time, without a part of one time, and the cursor to the rest."""
+    if len(found) <= limit:
+        return found, None
+    cut_s = found[0][1].time_s
+    whole = [one for one in found if one[1].time_s > cut_s]
+    return whole, cursor_at((cut_s,))
 
 
 def _aged(found: Sequence[Aged]) -> list[AgedSampleOut]:

@@ -5,6 +5,7 @@ from datetime import datetime
 from fastapi import APIRouter
 
 from controlplane.api.dependencies import Services, Viewer
+from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
 from controlplane.api.wire import Items, Wire, stamp_or_none
 from controlplane.engine.pull import Pull, PullOutcome
 
@@ -29,10 +30,13 @@ class SourceOut(Wire):
 
 
 @router.get("/sources")
-async def list_sources(services: Services, _caller: Viewer) -> Items[SourceOut]:
-    """Every declared source, by name."""
-    pulls = sorted(services.puller.pulls.items())
-    return Items(items=[_source(services.puller.kind, pull) for _, pull in pulls])
+async def list_sources(
+    services: Services, _caller: Viewer, limit: Limit = MOST_ITEMS, cursor: Cursor = None
+) -> Items[SourceOut]:
+    """Declared sources, by name."""
+    pulls = tuple(services.puller.pulls.items())
+    page, after = page_of(pulls, lambda pull: (pull[0],), limit, cursor)
+    return Items(items=[_source(services.puller.kind, pull) for _, pull in page], next=after)
 
 
 def _source(kind: str, pull: Pull) -> SourceOut:

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Path, status
 from pydantic import Field
 
 from controlplane.api.dependencies import Admin, Services
+from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
 from controlplane.api.wire import Items, Reason, Text, Time, Wire, seconds, stamp, stamp_or_none
 from controlplane.domain.access import AccessRole, Token
 from controlplane.engine.access import TokenRequest
@@ -46,9 +47,13 @@ class IssuedToken(TokenOut):
 
 
 @router.get("/tokens")
-async def list_tokens(services: Services, _caller: Admin) -> Items[TokenOut]:
-    """Every token, by creation."""
-    return Items(items=[_token(token) for token in await services.access.tokens()])
+async def list_tokens(
+    services: Services, _caller: Admin, limit: Limit = MOST_ITEMS, cursor: Cursor = None
+) -> Items[TokenOut]:
+    """Tokens, by creation."""
+    tokens = await services.access.tokens()
+    page, after = page_of(tokens, lambda token: (token.created_s, token.id), limit, cursor)
+    return Items(items=[_token(token) for token in page], next=after)
 
 
 @router.post("/tokens", status_code=status.HTTP_201_CREATED)
