@@ -137,18 +137,18 @@ def trusted_laws(situation: Situation) -> tuple[CenterLaw, ...]:
 def use_by_share(situation: Situation) -> UseByShare:
     """Utilisation of each centre by its share, at the most of the coming cycle.
 
-    Up to the fitted saturation when there are laws. A saturated centre counts by its declared
-    capacity if that says more. NaN where neither CPU nor a request rate tells it.
+    Up to the fitted saturation when there are laws, and never less than the declared CPU range
+    and the present load say: a bad model must not make a full centre look idle. A saturated
+    centre counts by its declared capacity if that says more. NaN where neither CPU nor a request
+    rate tells it.
     """
-    uses = center_uses(situation, trusted_laws(situation))
-    load = float(np.max(projected_loads(situation, uses)))
+    by_laws, declared = center_uses(situation, trusted_laws(situation)), center_uses(situation)
+    present = math.fsum(use.load for use in declared)
+    load = _known_most(float(np.max(projected_loads(situation, by_laws))), present)
+    pairs = list(zip(by_laws, declared, strict=True))
     return UseByShare(
-        per_share=tuple(
-            load
-            * (max(use.use_per_load, use.declared) if use.use >= SATURATED else use.use_per_load)
-            for use in uses
-        ),
-        standing=tuple(use.standing for use in uses),
+        per_share=tuple(load * _known_most(_most_per_load(a), _most_per_load(b)) for a, b in pairs),
+        standing=tuple(_known_most(a.standing, b.standing) for a, b in pairs),
     )
 
 
@@ -223,6 +223,15 @@ def _not_of_a_trickle(use: CenterUse, total: float) -> CenterUse:
     if not use.by_cpu or not use.load < SMALLEST_PART * total or math.isnan(use.declared):
         return use
     return replace(use, use=use.load * use.declared, use_per_load=use.declared, by_cpu=False)
+
+
+def _most_per_load(use: CenterUse) -> float:
+    return max(use.use_per_load, use.declared) if use.use >= SATURATED else use.use_per_load
+
+
+def _known_most(one: float, other: float) -> float:
+    """The larger one; the known one when the other is NaN."""
+    return float(np.fmax(one, other))
 
 
 def _mean(values: Sequence[float]) -> float:

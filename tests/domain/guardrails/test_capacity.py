@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from controlplane.domain.guardrails.state import Outcome
-from controlplane.domain.strategies.situation import Proposal
+from controlplane.domain.strategies.situation import LearnedModel, Proposal
 from tests.domain.guardrails.drafting import rule, run
-from tests.domain.two_centers import Load, changed, codes, law_model, situation
+from tests.domain.two_centers import LAWS, Load, changed, codes, law_model, situation
 
 
 def test_the_veto_stops_before_a_center_is_full() -> None:
@@ -77,3 +77,20 @@ def test_without_cpu_and_rate_nothing_moves() -> None:
 def test_without_traffic_a_move_passes() -> None:
     facts = situation(load=Load(total_rps=0.0))
     assert run(rule(0.53, 0.47), facts).shares == (0.53, 0.47)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        law_model(laws=tuple(replace(law, full_cpu=1e9) for law in LAWS)),
+        law_model(laws=tuple(replace(law, idle_cpu=0.99) for law in LAWS)),
+        # The present moment is in part 164 of the day.
+        law_model(profile=(1.0,) * 165 + (1e-6,) * 123),
+    ],
+    ids=["a CPU range without end", "idle at 99 %", "a profile that foresees no load"],
+)
+def test_a_bad_model_cannot_make_a_full_center_look_idle(model: LearnedModel) -> None:
+    facts = situation(load=Load(total_rps=95.0), applied=(0.45, 0.55), model=model)
+    verdict = run(rule(0.40, 0.60), facts)
+    assert codes(verdict.notes) == ["capacity_veto"]
+    assert 95 * verdict.shares[1] / 50 <= 0.85 + 1e-9
