@@ -11,6 +11,7 @@ from controlplane.api import problems
 from controlplane.api.conditional import ConfigBytes
 from controlplane.api.dependencies import ApiServices
 from controlplane.api.edge import Edge
+from controlplane.api.idempotency import Answers
 from controlplane.api.metrics import HttpMetrics, Measured
 from controlplane.api.resources import (
     audit,
@@ -71,6 +72,7 @@ def create_app(parts: ApiServices, pages: Sequence[BaseRoute] = ()) -> FastAPI:
     app.state.throttle = Throttle()
     app.state.config_bytes = ConfigBytes()
     app.state.metrics = HttpMetrics()
+    app.state.answers = Answers()
     app.state.fleet_reading = asyncio.Semaphore(1)
     problems.install(app)
     for router in ROUTERS:

@@ -17,7 +17,7 @@ from controlplane.cli import jobs, output
 from controlplane.cli.connection import JsonOption, ReasonOption, connect
 from controlplane.cli.models import MODELS, promoted, show
 from controlplane.cli.processes import run_module
-from controlplane.domain.errors import Invalid
+from controlplane.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from controlplane.cli.client import Client
@@ -79,7 +79,7 @@ def _trained_there(client: "Client", service: str, job: Mapping[str, Any]) -> Ma
         if model["digest"] == digest:
             found: Mapping[str, Any] = model
             return found
-    raise Invalid("model_not_found", f"service {service} has no model {digest}")
+    raise NotFound("model_not_found", f"service {service} has no model {digest}")
 
 
 def _trained_here(

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response, status
 
 from controlplane.api.dependencies import ModelKeeper, Services, Viewer
+from controlplane.api.idempotency import Repeatable
 from controlplane.api.paging import Cursor, Limit, cut, moment
 from controlplane.api.wire import Items, Reason, Wire, stamp, stamp_or_none
 from controlplane.domain.jobs import Job, JobKind, JobState, JobTrigger
@@ -46,10 +47,18 @@ class JobOut(Wire):
 
 @router.post("/services/{name}:train", status_code=status.HTTP_202_ACCEPTED)
 async def train_model(
-    services: Services, caller: ModelKeeper, name: Name, wanted: ReasonIn, response: Response
+    *,
+    services: Services,
+    caller: ModelKeeper,
+    name: Name,
+    wanted: ReasonIn,
+    response: Response,
+    write: Repeatable,
 ) -> JobOut:
     """Train a model on what the service has reported; the job is at `Location`."""
-    job = await services.jobs.submit(name, JobTrigger.MANUAL, caller, wanted.reason)
+    job = await write.once(
+        caller, lambda: services.jobs.submit(name, JobTrigger.MANUAL, caller, wanted.reason)
+    )
     response.headers["Location"] = f"/v1/jobs/{job.id}"
     return _job(job)
 

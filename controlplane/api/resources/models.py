@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Query, Request, status
 from pydantic import Field
 
 from controlplane.api.dependencies import ModelKeeper, Services, Viewer
+from controlplane.api.idempotency import Repeatable
 from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
 from controlplane.api.wire import Items, Reason, Text, Wire, stamp
 from controlplane.domain.errors import NotFound
@@ -55,16 +56,24 @@ async def list_models(
 
 
 @router.post("/models", status_code=status.HTTP_201_CREATED, openapi_extra=BODY)
-async def registermodel_of(
-    request: Request, services: Services, caller: ModelKeeper, reason: Reason = ""
+async def register_model(
+    *,
+    request: Request,
+    services: Services,
+    caller: ModelKeeper,
+    write: Repeatable,
+    reason: Reason = "",
 ) -> ModelOut:
     """Register an artifact as challenger; it decides nothing until it has proved itself in the
     shadow, or is promoted by hand."""
-    return model_of(await services.models.enroll(await request.body(), caller, reason))
+    artifact = await request.body()
+    return model_of(
+        await write.once(caller, lambda: services.models.enroll(artifact, caller, reason))
+    )
 
 
 @router.post("/models/{digest}:promote")
-async def promotemodel_of(
+async def promote_model(
     services: Services,
     caller: ModelKeeper,
     digest: Annotated[str, Path(max_length=128)],

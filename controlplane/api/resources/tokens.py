@@ -7,6 +7,7 @@ from fastapi import APIRouter, Path, status
 from pydantic import Field
 
 from controlplane.api.dependencies import Admin, Services
+from controlplane.api.idempotency import Repeatable
 from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
 from controlplane.api.wire import Items, Reason, Text, Time, Wire, seconds, stamp, stamp_or_none
 from controlplane.domain.access import AccessRole, Token
@@ -57,7 +58,9 @@ async def list_tokens(
 
 
 @router.post("/tokens", status_code=status.HTTP_201_CREATED)
-async def issue_token(services: Services, caller: Admin, wanted: TokenIn) -> IssuedToken:
+async def issue_token(
+    services: Services, caller: Admin, wanted: TokenIn, write: Repeatable
+) -> IssuedToken:
     """Make a token; keep the secret of the answer."""
     request = TokenRequest(
         name=wanted.name,
@@ -66,7 +69,9 @@ async def issue_token(services: Services, caller: Admin, wanted: TokenIn) -> Iss
         node=wanted.node,
         group=wanted.group,
     )
-    token, secret = await services.access.issue(request, caller, wanted.reason)
+    token, secret = await write.once(
+        caller, lambda: services.access.issue(request, caller, wanted.reason)
+    )
     return IssuedToken(**_token(token).model_dump(), secret=secret)
 
 
