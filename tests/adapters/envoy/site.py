@@ -3,7 +3,7 @@
 import contextlib
 import random
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -143,8 +143,14 @@ class Live:
 
 
 @contextlib.asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[Live]:
-    """Two data centres (5 and 3 endpoints) at half and half behind one Envoy."""
+async def running(
+    folder: Path, bootstrapped: Callable[[str], str] = lambda text: text
+) -> AsyncIterator[Live]:
+    """Two data centres (5 and 3 endpoints) at half and half behind one Envoy.
+
+    Args:
+        bootstrapped: changes the text that the Envoy starts with.
+    """
     numbers = free_ports(10)
     listener, admin = numbers[:2]
     ports = {"east": numbers[2:7], "west": numbers[7:10]}
@@ -175,6 +181,6 @@ async def running(folder: Path) -> AsyncIterator[Live]:
             agent=None,
             admin=("127.0.0.1", admin),
         )
-        await stack.enter_async_context(envoy(render(options), folder))
+        await stack.enter_async_context(envoy(bootstrapped(render(options)), folder))
         await ready(admin)
         yield live

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.live_envoy import stats
-from controlplane.domain.routing import PathMatch, PathMatchType, Route
+from controlplane.domain.routing import LARGEST_PROGRAM, PathMatch, PathMatchType, Route
 from tests.adapters.envoy.site import Live, exact, prefix, running
 
 WORKERS = 8
@@ -299,3 +299,32 @@ async def test_a_port_in_use_is_a_finding_on_the_group_and_traffic_goes_on(live:
         while await live.plane.repair():
             await asyncio.sleep(0.05)
     assert (await live.get()).status_code == 200
+
+
+async def test_an_envoy_with_other_limits_than_ours_loses_one_route_only(tmp_path: Path) -> None:
+    """The local Envoy takes the expression, this one does not: it has RE2's default limit."""
+    limit = f"error_level: {LARGEST_PROGRAM}"
+
+    def strict(text: str) -> str:
+        assert limit in text
+        return text.replace(limit, "error_level: 100")
+
+    async with running(tmp_path, strict) as live:
+        long = PathMatch(type=PathMatchType.REGULAR_EXPRESSION, value="/long/[a-z]{1,60}")
+        live.routes = [
+            *(prefix(f"r{n}", "web", f"/r{n}") for n in range(99)),
+            Route(id="long", service="web", path=long),
+        ]
+        await live.publish(0.5)
+        async with asyncio.timeout(5):
+            while not [f for f in await live.plane.repair() if f.subject == "route/long"]:
+                await asyncio.sleep(0.05)
+            while (await live.get("/r98")).status_code != 200:
+                await asyncio.sleep(0.05)
+            while (await live.plane.observe())[0].revision != live.revision:
+                await asyncio.sleep(0.05)
+        (found,) = await live.plane.repair()
+        assert "RE2 program size" in found.message
+        assert (await live.get("/long/a")).status_code == 404
+        (node,) = await live.plane.observe()
+        assert node.refused == ()
