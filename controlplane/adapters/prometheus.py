@@ -27,6 +27,9 @@ MOST_LABEL = 200
 QUERY = "/api/v1/query"
 # Prometheus' own kinds of error that say that the question is wrong.
 WRONG_QUESTION = frozenset({"bad_data", "execution"})
+# Warnings about the expression begin so; the others are about data that could not be read
+# (remote read, a store of Thanos).
+ABOUT_THE_QUESTION = "PromQL "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,10 +168,12 @@ class Prometheus:
                 "aggregate by service and data center, or raise SIGNALBOX_SOURCE_MOST_SERIES",
             )
         labels = (source.service_label, source.datacenter_label)
+        warnings = _warnings(content.get("warnings"))
         return Answer(
             reading=reading,
             points=tuple(_point(item, labels) for item in series),
-            warnings=_warnings(content.get("warnings")),
+            warnings=warnings[:MOST_WARNINGS],
+            partial=any(not one.startswith(ABOUT_THE_QUESTION) for one in warnings),
         )
 
 
@@ -228,7 +233,7 @@ def _number(value: object) -> float:
 
 def _warnings(value: object) -> tuple[str, ...]:
     words = value if isinstance(value, list) else []
-    return tuple(_words(one) for one in words[:MOST_WARNINGS])
+    return tuple(_words(one) for one in words)
 
 
 def _words(value: object) -> str:

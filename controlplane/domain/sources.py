@@ -59,11 +59,18 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What one question gave; `warnings` are the source's own words."""
+    """What one question gave.
+
+    Attributes:
+        warnings: the source's own words.
+        partial: whether they say that some of the data behind the answer was out of reach, so
+            that its sums are too small.
+    """
 
     reading: str
     points: tuple[Point, ...] = ()
     warnings: tuple[str, ...] = ()
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,8 @@ import structlog
 
 from controlplane.domain.errors import ControlPlaneError
 from controlplane.domain.findings import Observation, Severity, Source
-from controlplane.domain.pulling import HELD, Asked, Pulled, joined
+from controlplane.domain.pulling.asked import HELD, Asked, Pulled
+from controlplane.domain.pulling.joining import joined
 from controlplane.domain.sources import Answer, DeclaredSource, Failure, Pair
 from controlplane.domain.telemetry import Sample
 from controlplane.engine.fleets import Fleets

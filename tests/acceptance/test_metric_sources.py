@@ -50,7 +50,8 @@ class Scene:
         return (await self.api.get(path)).raise_for_status().json()
 
     async def weights(self) -> dict[str, int]:
-        (only,) = (await self.get("/v1/weights"))["weights"]
+        # Before the first snapshot the answer waits for it.
+        (only,) = (await self.get("/v1/weights?wait=20"))["weights"]
         return dict(only["weights"])
 
     async def codes(self) -> set[str]:

@@ -117,7 +117,7 @@ async def test_a_vector_is_read_and_the_question_is_what_was_declared(server: Se
         Point(service="s", datacenter="d", value=0.5, time_s=100.0),
         Point(service="s", datacenter="e", value=0.001, time_s=99.5),
     )
-    assert answer.warnings == ("w", "w", "w")
+    assert (answer.warnings, answer.partial) == (("w", "w", "w"), True)
     assert server.heads[-1].startswith("GET /base/api/v1/query?")
     assert "authorization" not in server.heads[-1].lower()
     assert server.query == {
@@ -125,6 +125,26 @@ async def test_a_vector_is_read_and_the_question_is_what_was_declared(server: Se
         "time": ["100.000"],
         "timeout": ["5000ms"],
     }
+
+
+@pytest.mark.parametrize(
+    ("warnings", "partial"),
+    [
+        ([], False),
+        (["PromQL warning: a mix of histograms and floats"], False),
+        (["PromQL info: x"] * 5 + ["remote read: no answer"], True),
+        ("nonsense", False),
+        ([None], True),
+    ],
+)
+async def test_warnings_tell_whether_data_was_out_of_reach(
+    server: Server, warnings: object, partial: bool
+) -> None:
+    server.says(vector(series(), warnings=warnings))
+    async with asking() as adapter:
+        answer = await adapter.read(source(server), "cpu_avg", 100.0)
+    assert answer.partial is partial
+    assert len(answer.points) == 1
 
 
 async def test_labels_have_the_declared_names(server: Server) -> None:

@@ -15,7 +15,8 @@ import yaml
 from controlplane.adapters.prometheus import Prometheus, PrometheusOptions
 from controlplane.api.fleet_document.parsing import parse
 from controlplane.domain.errors import Invalid, Retryable
-from controlplane.domain.pulling import Asked, Pulled, joined
+from controlplane.domain.pulling.asked import Asked, Pulled
+from controlplane.domain.pulling.joining import joined
 from controlplane.domain.sources import Answer, DeclaredSource
 from controlplane.domain.topology import Fleet
 from tests.prometheus_server import Site, site, until

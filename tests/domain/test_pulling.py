@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controlplane.domain.findings import Observation, Severity
-from controlplane.domain.pulling import MOST_SERIES_FOUND, Asked, Pulled, joined
+from controlplane.domain.pulling.asked import Asked, Pulled
+from controlplane.domain.pulling.joining import MOST_SERIES_FOUND, joined
 from controlplane.domain.sources import Answer, DeclaredSource, Failure, Point
 from tests import builders
 
@@ -192,6 +193,18 @@ def test_warnings_are_told_and_cost_nothing() -> None:
     (finding,) = pulled.observations
     assert (finding.code, finding.severity) == ("source_warning", Severity.INFO)
     assert "one store did not answer; slow" in finding.message
+
+
+def test_an_answer_that_lacks_data_does_not_count() -> None:
+    """A sum over half of the stores is half of the load: partial is not small."""
+    half = replace(both("request_rate_rps", 20.0, 10.0), partial=True, warnings=("store away",))
+    pulled = pull(TIME, half, replace(CPU, points=(), partial=True, warnings=("x",)))
+    assert pulled.samples == ()
+    assert found(pulled) == [
+        ("source_answer_partial", " query/cpu_avg"),
+        ("source_answer_partial", " query/request_rate_rps"),
+    ]
+    assert "store away" in pulled.observations[1].message
 
 
 def test_a_thousand_broken_series_are_a_bounded_number_of_findings() -> None:

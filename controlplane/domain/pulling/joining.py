@@ -1,65 +1,27 @@
-"""From the answers of a metric source to samples: what counts, and what is a finding.
+"""Series to samples, and what is wrong with single series.
 
-Called by `engine.pull` once per source and period. A question that failed, a series that is not a
-number, stands twice, is old or names nobody is left out and reported; the rest counts. What is
-missing stays missing: nothing here makes a zero.
+Called by `engine.pull` once per source and period. A series that is not a number, stands twice, is
+old or names nobody is left out and reported; the rest counts. What is missing stays missing:
+nothing here makes a zero.
 """
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controlplane.domain.errors import NotFound
 from controlplane.domain.findings import Observation, Severity
-from controlplane.domain.sources import (
-    NEWEST_SAMPLE,
-    Answer,
-    DeclaredSource,
-    Failure,
-    Pair,
-    Point,
-)
+from controlplane.domain.pulling import questions
+from controlplane.domain.pulling.asked import HELD, Asked, Pulled
+from controlplane.domain.sources import NEWEST_SAMPLE, Answer, Failure, Pair, Point
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Fleet
 
 # A thousand broken series are not a thousand findings.
 MOST_SERIES_FOUND = 50
-MOST_NAMES = 5
 LOADS = ("request_rate_rps", "ingress_bandwidth_bps")
-HELD = "its newest sample stays; once that is too old, shares hold"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """One round of questions to one source.
-
-    Attributes:
-        time_s: for when was asked, UTC epoch seconds.
-        period_s: between two rounds; a series older than two of them is stale.
-        expected: whom the source told about lately.
-    """
-
-    source: DeclaredSource
-    time_s: float
-    period_s: float
-    expected: Collection[Pair] = ()
-
-    def subject(self, reading: str = "", pair: Pair | None = None) -> str:
-        """The item of a finding."""
-        words = [f"source/{self.source.name}"]
-        words += [f"query/{reading}"] if reading else []
-        words += [f"service/{pair[0]}", f"datacenter/{pair[1]}"] if pair else []
-        return " ".join(words)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pulled:
-    """What a round gave: samples by service and data center, and what is wrong."""
-
-    samples: tuple[Sample, ...] = ()
-    observations: tuple[Observation, ...] = ()
 
 
 @dataclass(slots=True)
@@ -102,70 +64,18 @@ def joined(
 ) -> Pulled:
     """Join the answers of one round to samples; `received_s` is the intake's to set."""
     reading = _Round(asked=asked, fleet=fleet)
-    reading.whole += _failed(asked, failures)
-    reading.whole += _empty(asked, answers, failures)
+    reading.whole += questions.failed(asked, failures)
+    reading.whole += questions.empty(asked, answers, failures)
     for answer in sorted(answers, key=lambda one: one.reading):
-        reading.whole += _warned(asked, answer)
-        _take(reading, answer)
-    reading.whole += _unknown(asked, reading.strangers)
+        reading.whole += questions.warned(asked, answer)
+        if not answer.partial:
+            _take(reading, answer)
+    reading.whole += questions.unknown(asked, reading.strangers)
     _drop_stale(reading)
-    answered = [answer.reading for answer in answers if answer.points]
+    answered = [answer.reading for answer in answers if answer.points and not answer.partial]
     samples = tuple(_samples(reading, answered))
     _miss_whom_it_told_about(reading)
     return Pulled(samples=samples, observations=(*reading.whole, *_bounded(reading)))
-
-
-def _failed(asked: Asked, failures: Iterable[Failure]) -> Iterable[Observation]:
-    """One finding for each question; a source that fails all of them alike is one."""
-    failures = list(failures)
-    codes = {failure.code for failure in failures}
-    if len(codes) == 1 and len(failures) == len(asked.source.queries) > 1:
-        yield Observation(
-            code=failures[0].code,
-            subject=asked.subject(),
-            message=f"every query: {failures[0].message}",
-            held=HELD,
-        )
-        return
-    for failure in failures:
-        yield Observation(
-            code=failure.code,
-            subject=asked.subject(failure.reading),
-            message=failure.message,
-            held=HELD,
-        )
-
-
-def _empty(
-    asked: Asked, answers: Sequence[Answer], failures: Sequence[Failure]
-) -> Iterable[Observation]:
-    empty = [answer.reading for answer in answers if not answer.points]
-    words = (
-        "is answered without any series: look at the source's own targets, at the names in the "
-        "query, and at its range, which must span several scrapes"
-    )
-    if empty and len(empty) == len(answers) and not failures:
-        yield Observation(
-            code="source_empty", subject=asked.subject(), message=f"every query {words}", held=HELD
-        )
-        return
-    for reading in empty:
-        yield Observation(
-            code="source_empty",
-            subject=asked.subject(reading),
-            message=f"the query {words}",
-            held=HELD,
-        )
-
-
-def _warned(asked: Asked, answer: Answer) -> Iterable[Observation]:
-    if answer.warnings:
-        yield Observation(
-            code="source_warning",
-            subject=asked.subject(answer.reading),
-            message=f"the source warns: {'; '.join(answer.warnings)}",
-            severity=Severity.INFO,
-        )
 
 
 def _take(reading: _Round, answer: Answer) -> None:
@@ -186,18 +96,7 @@ def _take(reading: _Round, answer: Answer) -> None:
         else:
             reading.values.setdefault(pair, {})[answer.reading] = point
     if nameless:
-        reading.whole.append(_nameless(reading.asked, answer.reading, nameless))
-
-
-def _nameless(asked: Asked, reading: str, count: int) -> Observation:
-    source = asked.source
-    return Observation(
-        code="source_labels_missing",
-        subject=asked.subject(reading),
-        message=f"{count} series without the labels {source.service_label} and "
-        f"{source.datacenter_label}: keep both in the aggregation",
-        held=HELD,
-    )
+        reading.whole.append(questions.nameless(reading.asked, answer.reading, nameless))
 
 
 def _duplicate(count: int) -> _Fault:
@@ -237,17 +136,6 @@ def _declared(fleet: Fleet, pair: Pair) -> bool:
     except NotFound:
         return False
     return True
-
-
-def _unknown(asked: Asked, strangers: Collection[Pair]) -> Iterable[Observation]:
-    if strangers:
-        yield Observation(
-            code="source_names_unknown",
-            subject=asked.subject(),
-            message=f"{len(strangers)} pairs of service and data center that the fleet does not "
-            f"declare: {_listed(strangers)}; match only your own in the queries",
-            severity=Severity.INFO,
-        )
 
 
 def _drop_stale(reading: _Round) -> None:
@@ -310,11 +198,3 @@ def _bounded(reading: _Round) -> Iterable[Observation]:
             message=f"{more} more series have faults like those listed",
             held=HELD,
         )
-
-
-def _listed(pairs: Iterable[Pair]) -> str:
-    ordered = sorted(pairs)
-    shown = ", ".join(
-        f"{service[:40]} in {center[:40]}" for service, center in ordered[:MOST_NAMES]
-    )
-    return shown if len(ordered) <= MOST_NAMES else f"{shown}, ..."
