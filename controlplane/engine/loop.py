@@ -191,7 +191,10 @@ class ReconcileLoop:
         # A thousand lines take longer than the loop may be held up.
         await asyncio.to_thread(_tell, decisions)
         await self._parts.records.add(decisions)
-        await self._ladder.climb(self._decisions)
+        names = (service.name for service in self._parts.fleets.current.fleet.services)
+        await self._ladder.climb(
+            {name: self._decisions[name] for name in names if name in self._decisions}
+        )
 
     def _facts(self) -> Facts:
         parts = self._parts

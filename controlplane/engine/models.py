@@ -96,8 +96,8 @@ class Models:
 
     async def restore(self) -> None:
         """Load every champion and shadow; a damaged one is a finding, its service goes on."""
-        declared = {service.name for service in self._fleets.current.fleet.services}
-        known = [model for model in await self._registry.all(None) if model.service in declared]
+        # Also of services that are not declared now: they may be declared again.
+        known = await self._registry.all(None)
         for stored in known:
             for alias, models in self._served():
                 if alias in stored.aliases and (model := await self._loaded(stored, alias)):

@@ -121,7 +121,7 @@ class Ladder:
         """Steps and findings after a cycle.
 
         Args:
-            decisions: service -> its newest decision, all of them.
+            decisions: service -> its newest decision, of every declared service.
         """
         observations: list[Observation] = []
         for service, decision in decisions.items():
@@ -130,7 +130,11 @@ class Ladder:
                 observations += await self._trial(service, decision)
             except ControlPlaneError as error:
                 log.warning("ladder.step_not_taken", service=service, reason=error.message)
-        refused = (_refused(name, step.reason) for name, step in self._models.refused.items())
+        refused = (
+            _refused(name, step.reason)
+            for name, step in self._models.refused.items()
+            if name in decisions
+        )
         self._findings.report(Source.MODELS, [*observations, *refused], scope="ladder")
 
     async def _demotion(self, service: str, decision: Decision) -> Iterable[Observation]:

@@ -172,3 +172,13 @@ async def test_a_damaged_model_does_not_become_champion_and_is_none_after_a_rest
             await rig.models.promote("tickets", "m2", OPERATOR)
     assert rig.models.champions["tickets"].digest == "m1"
     assert (await rig.restart()).models.champions["tickets"].digest == "m1"
+
+
+async def test_a_service_that_is_declared_later_has_its_champion() -> None:
+    rig = Rig()
+    rig.stores.models.put("tickets", Alias.CHAMPION, LearnedModel(digest="m1"))
+    await rig.declare(fleet(service("orders")))
+    again = await rig.restart()
+    await again.declare(fleet(service("orders"), service("tickets")))
+    await again.tick()
+    assert again.loop.decisions["tickets"].model == "m1"

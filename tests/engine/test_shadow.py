@@ -252,3 +252,12 @@ async def test_a_step_that_the_store_does_not_take_is_taken_later() -> None:
     await story.rig.tick(Trigger.OPERATOR)
     assert (await story.events())[-1] == (PromotionEvent.DEMOTED, "nan")
     assert story.findings() == ["model_demoted"]
+
+
+async def test_a_service_that_is_no_longer_declared_has_no_findings() -> None:
+    story = await Story().begin()
+    await story.promote("constant")
+    await story.live(JUDGED)
+    assert story.findings() == ["model_demoted"]
+    await story.rig.declare(fleet(service("orders")))
+    assert story.findings() == []

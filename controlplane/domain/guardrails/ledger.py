@@ -108,10 +108,10 @@ def settled(ledger: Ledger, situation: Situation, length: int) -> Ledger:
     pair = Pair(
         time_s=situation.now_s,
         predicted_ms=forecast.predicted_ms,
-        realised_ms=realised,
+        realised_ms=_short(realised),
         persisted_ms=forecast.persisted_ms,
         span=forecast.span,
-        use=max(use, 0.0),
+        use=_short(max(use, 0.0)),
     )
     return replace(ledger, pending=None, pairs=(*ledger.pairs, pair)[-length:])
 
@@ -136,9 +136,9 @@ def foretold(ledger: Ledger, situation: Situation, proposal: Proposal, shares: S
     forecast = Forecast(
         time_s=situation.now_s,
         shares=shares,
-        predicted_ms=predicted,
-        persisted_ms=persisted,
-        span=_span(proposal),
+        predicted_ms=None if predicted is None else _short(predicted),
+        persisted_ms=_short(persisted),
+        span=_short(_span(proposal)),
     )
     return replace(ledger, pending=forecast)
 
@@ -182,6 +182,11 @@ def realised_ms(situation: Situation, since_s: float) -> float | None:
         return None
     weighed = zip(loads, samples, strict=True)
     return math.fsum(load * sample.response_time_ms for load, sample in weighed) / total
+
+
+def _short(value: float) -> float:
+    """Six digits: a record of twelve cycles goes into every decision, twice."""
+    return float(f"{value:.6g}")
 
 
 def _span(proposal: Proposal) -> float:
