@@ -142,6 +142,19 @@ def test_an_older_copy_restored_under_it_does_not_take_it_back(tmp_path: Path) -
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
+def test_a_stop_leaves_no_lost_database(tmp_path: Path) -> None:
+    with serving(tmp_path) as (process, url, token):
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=url, headers=headers) as http:
+            http.put("/v1/fleet", content=render(fleet())).raise_for_status()
+        for path in (tmp_path / "data").glob("signalbox.db*"):
+            path.unlink()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    with closing(sqlite3.connect(tmp_path / "data" / "signalbox.db")) as stored:
+        assert stored.execute("select count(*) from fleets").fetchone() == (1,)
+
+
 def _with_timeout(timeout_ms: int) -> str:
     return render(fleet(replace(service(), timeout_ms=timeout_ms)))
 

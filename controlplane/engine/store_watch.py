@@ -38,10 +38,13 @@ class StoreWatch:
         self.put_backs = 0
 
     async def run(self) -> None:
-        """Look again and again, until cancelled."""
-        while True:
-            await self.look()
-            await asyncio.sleep(AWAY_EVERY_S if self.away else SOUND_EVERY_S)
+        """Look again and again, until cancelled; lost files are put back before the end."""
+        try:
+            while True:
+                await self.look()
+                await asyncio.sleep(AWAY_EVERY_S if self.away else SOUND_EVERY_S)
+        finally:
+            await self._last_look()
 
     async def look(self) -> None:
         """One probe; lost files are put back once they have been gone for a while."""
@@ -54,22 +57,31 @@ class StoreWatch:
             self.away = ""
             self._findings.report(Source.STORE, ())
 
+    async def _last_look(self) -> None:
+        """With the process the open handles end, and with them what is only there."""
+        try:
+            await self._care.probe()
+        except Retryable as error:
+            if _gone(error) and not await self._put_back():
+                log.error("store.lost", reason=self.away)  # noqa: TRY400
+
     async def _report_away(self, error: Retryable) -> None:
         self.away = error.message
-        gone = error.details.get("reason") == FILES_GONE
-        if gone and await self._put_back():
-            return
-        if not gone:
+        if not _gone(error):
             self._gone_s = None
+        elif self._gone_for_s() >= PUT_BACK_AFTER_S and await self._put_back():
+            # Not sound before a probe says so: the next look comes within a second.
+            return
         self._findings.report(Source.STORE, [_observation(self.away)])
 
-    async def _put_back(self) -> bool:
-        """Whether the files are back."""
+    def _gone_for_s(self) -> float:
         clock_s = asyncio.get_running_loop().time()
         if self._gone_s is None:
             self._gone_s = clock_s
-        if clock_s - self._gone_s < PUT_BACK_AFTER_S:
-            return False
+        return clock_s - self._gone_s
+
+    async def _put_back(self) -> bool:
+        """Whether the files are back."""
         try:
             await self._care.put_back()
         except Retryable as error:
@@ -78,8 +90,11 @@ class StoreWatch:
         self._gone_s = None
         self.put_backs += 1
         log.warning("store.put_back", count=self.put_backs)
-        # Not sound before a probe says so: the next look comes within a second.
         return True
+
+
+def _gone(error: Retryable) -> bool:
+    return error.details.get("reason") == FILES_GONE
 
 
 def _observation(message: str) -> Observation:

@@ -92,6 +92,19 @@ async def test_no_room_for_the_way_back_is_said_and_tried_again(
     assert watched.care.put_backs == 1
 
 
+@pytest.mark.parametrize(("gone", "put_backs"), [(True, 1), (False, 0)])
+async def test_before_the_end_lost_files_are_put_back_at_once(gone: bool, put_backs: int) -> None:
+    watched = Watched()
+    running = asyncio.create_task(watched.watch.run())
+    await asyncio.sleep(0.01)
+    watched.care.gone = gone
+    watched.care.outage.away = not gone
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert watched.care.put_backs == put_backs
+
+
 async def test_it_looks_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SOUND_EVERY_S", 0.01)
     monkeypatch.setattr(module, "AWAY_EVERY_S", 0.01)

@@ -128,6 +128,21 @@ async def test_all_readers_are_open_before_the_file_goes(stores: SqlStores, tmp_
     assert not (tmp_path / "signalbox.db").exists()
 
 
+@pytest.mark.parametrize("other", [None, b"theirs"])
+async def test_a_new_connection_never_opens_another_file(
+    stores: SqlStores, tmp_path: Path, other: bytes | None
+) -> None:
+    await stores.database._lanes.readers.dispose()
+    (tmp_path / "signalbox.db").unlink()
+    if other is not None:
+        (tmp_path / "signalbox.db").write_bytes(other)
+    with pytest.raises(Retryable) as caught:
+        await actions(stores)
+    expected = Reason.CANNOT_OPEN if other is None else Reason.FILE_REPLACED
+    assert caught.value.details["reason"] == expected
+    assert (tmp_path / "signalbox.db").exists() is (other is not None)
+
+
 FILES = ("signalbox.db", "signalbox.db-wal", "signalbox.db-shm")
 
 
