@@ -10,7 +10,7 @@ from inspect import getdoc
 
 from controlplane.domain.decisions import Decision
 from controlplane.domain.guardrails.draft import NEGLIGIBLE, distance, predicted_ms
-from controlplane.domain.guardrails.envelope import GUARDS, Passage
+from controlplane.domain.guardrails.envelope import GUARDS, POOL_SHARED, Passage
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.strategies.situation import Note, Shares
 from controlplane.domain.telemetry import Sample
@@ -58,6 +58,7 @@ def explain(replay: Replay) -> tuple[Step, ...]:
         *_facts(replay.decision),
         _proposed(replay),
         *_judged(replay.passages),
+        *_conceded(replay.decision),
         _result(replay.decision),
     )
 
@@ -121,6 +122,19 @@ def _judged(passages: tuple[Passage, ...]) -> Iterator[Step]:
             part=Part.GUARD,
             name=f"{len(silent)} more",
             says=f"let it pass: {', '.join(silent)}",
+        )
+
+
+def _conceded(decision: Decision) -> Iterator[Step]:
+    """The guard over all services, where it changed what the guards of this one let out."""
+    concession = None if decision.inputs is None else decision.inputs.concession
+    if concession is not None:
+        yield Step(
+            part=Part.GUARD,
+            name="pools",
+            says=f"Moves of one cycle together overfill no pool; {concession.reason}",
+            shares=concession.shares,
+            codes=(POOL_SHARED,),
         )
 
 

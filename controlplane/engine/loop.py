@@ -15,7 +15,7 @@ import structlog
 
 from controlplane.domain.decisions import Decision, Trigger
 from controlplane.domain.errors import Conflict, ControlPlaneError, Retryable
-from controlplane.domain.findings import Source
+from controlplane.domain.findings import Observation, Source
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.snapshot import Snapshot
@@ -127,6 +127,7 @@ class ReconcileLoop:
             )
         self._report(Step.DECIDE, result.faults, facts.windows.keys() - triggers.keys())
         self._report(Step.BUILD, result.desired.faults)
+        self._findings.report(Source.LOOP, result.pools, scope="pools")
         return _Attempt(pokes=pokes, cycle=result)
 
     async def _finish(self, attempt: "_Attempt") -> None:
@@ -250,6 +251,7 @@ def _triggers(facts: Facts, pokes: Sequence[Poke]) -> dict[str, Trigger]:
 class _Cycle:
     made: list[Decision]
     faults: list[Fault]
+    pools: tuple[Observation, ...]
     desired: Desired
 
 
@@ -264,12 +266,11 @@ class _Attempt:
 def _cycle(facts: Facts, triggers: Mapping[str, Trigger], published: Snapshot | None) -> _Cycle:
     """Everything of a tick that only computes; law 8: a service that fails holds its shares."""
     ruled = rule(facts, triggers)
-    made, faults = ruled.made, ruled.faults
-    wanted = desired(facts, made, published)
+    wanted = desired(facts, ruled.made, published)
     # What is not in the snapshot is not in force.
     absent = {fault.service for fault in wanted.faults}
-    made = [decision for decision in made if decision.service not in absent]
-    return _Cycle(made=made, faults=faults, desired=wanted)
+    made = [decision for decision in ruled.made if decision.service not in absent]
+    return _Cycle(made=made, faults=ruled.faults, pools=ruled.pools, desired=wanted)
 
 
 def _tell(decisions: tuple[Decision, ...]) -> None:

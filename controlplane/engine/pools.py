@@ -11,10 +11,12 @@ from dataclasses import replace
 import numpy as np
 
 from controlplane.domain.decisions import Decision
+from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.guardrails.bounds import bounds
 from controlplane.domain.guardrails.capacity import DECLARED
 from controlplane.domain.guardrails.draft import NEGLIGIBLE, distance
 from controlplane.domain.guardrails.pools import (
+    FULL,
     FloatArray,
     Occupancy,
     PoolLimits,
@@ -93,6 +95,27 @@ class PoolBook:
             PoolLimits(level=limits.capacity_level, hot=limits.hot_level, step=limits.hot_step),
         )
         return dict(self._changed(facts, shares))
+
+    def overfull(self) -> tuple[Observation, ...]:
+        """Pools that stay hot with the shares that go out."""
+        if not self._services:
+            return ()
+        facts = self._occupancy()
+        use = utilizations(facts, facts.after)
+        hot = self._facts.limits.hot_level
+        return tuple(
+            Observation(
+                code="pool_overfull",
+                subject=f"pool/{name}",
+                message=f"{busy:.3f} utilisation by all its services with the shares that go out, "
+                f"hot is {hot:g}: what may move does so by steps; if this stays, add machines, "
+                "declare a reserve, or limit a service",
+                held="no service is moved onto it",
+                severity=Severity.CRITICAL if busy > FULL else Severity.WARNING,
+            )
+            for name, busy in zip(self._tenancy.pools, use.tolist(), strict=True)
+            if busy > hot
+        )
 
     def _changed(self, facts: Occupancy, shares: FloatArray) -> list[tuple[str, Concession]]:
         use = utilizations(facts, facts.after)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from controlplane.domain.decisions import Decision, Trigger
+from controlplane.domain.findings import Observation
 from controlplane.domain.topology import Service, ServiceClass
 from controlplane.engine.cycle import Facts
 from controlplane.engine.faults import Fault, Step
@@ -20,10 +21,11 @@ ORDER = tuple(ServiceClass)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rulings:
-    """What was decided, and who could not be."""
+    """What was decided, who could not be, and which pools are too full all the same."""
 
     made: list[Decision]
     faults: list[Fault]
+    pools: tuple[Observation, ...] = ()
 
 
 def rule(facts: Facts, triggers: Mapping[str, Trigger]) -> Rulings:
@@ -45,7 +47,8 @@ def rule(facts: Facts, triggers: Mapping[str, Trigger]) -> Rulings:
         conceding = replace(read[name], concessions={name: concession})
         result = decided(conceding, facts.fleet.service(name), triggers[name])
         made[name] = result.decision or made[name]
-    return Rulings(made=list(made.values()), faults=faults)
+        book.settle(made[name])
+    return Rulings(made=list(made.values()), faults=faults, pools=book.overfull())
 
 
 def _due(facts: Facts, triggers: Mapping[str, Trigger]) -> list[Service]:

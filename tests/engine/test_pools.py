@@ -7,10 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controlplane.domain.findings import Severity
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.strategies.tenancy import tenancy
 from controlplane.domain.topology import ServiceClass, StrategyName
+from controlplane.engine.explanation import explain
 from controlplane.engine.pools import PoolBook
+from controlplane.engine.replay import Origin, replayed, situation_of
 from tests.engine.crowd import Crowd, fleet_of, tenant
 
 LEVEL, HOT = 0.85, 0.88
@@ -168,6 +171,7 @@ def test_who_gives_way_says_so_and_its_state_agrees() -> None:
     west = one.utilizations()["west"]
     assert west <= LEVEL + EPSILON
     conceded = [d for d in ruled.made if any(n.code == "pool_shared" for n in d.notes)]
+    assert conceded
     moved = [d for d in ruled.made if d.outcome is Outcome.MOVED]
     for decision in moved:
         assert decision.state.moved_to == decision.decided
@@ -176,3 +180,42 @@ def test_who_gives_way_says_so_and_its_state_agrees() -> None:
         assert decision.inputs.concession is not None
         if decision.outcome is Outcome.HELD:
             assert decision.decided == decision.applied
+    for decision in ruled.made:
+        assert decision.inputs is not None
+        again = replayed(
+            decision,
+            situation_of(decision, decision.inputs, one.fleet, None),
+            Origin.STRATEGY,
+        )
+        assert again.identical
+        assert ("pools" in [step.name for step in explain(again)]) == (decision in conceded)
+
+
+def test_a_pool_that_stays_too_full_is_a_finding_until_it_is_not() -> None:
+    one = crowd(2_000.0, 2)
+    one.fleet = replace(
+        one.fleet,
+        services=tuple(replace(s, strategy=StrategyName.STATIC) for s in one.fleet.services),
+    )
+    one.measure()
+    found = {each.subject: each for each in one.decide().pools}
+    assert set(found) == {"pool/east-web", "pool/west-web"}
+    assert {each.severity for each in found.values()} == {Severity.CRITICAL}
+    one.loads = {name: load / 4 for name, load in one.loads.items()}
+    one.measure()
+    assert one.decide().pools == ()
+
+
+def test_who_has_machines_of_its_own_somewhere_is_seen_on_the_shared_pool_only() -> None:
+    one = pair()
+    first, second, third = one.fleet.service("a").clusters
+    own = replace(second, pool="", cost=1.0, capacity_rps=600.0)
+    mixed = replace(one.fleet.service("a"), clusters=(first, own, third))
+    one.fleet = replace(one.fleet, services=(mixed, one.fleet.service("b")))
+    one.measure()
+    book = PoolBook(one.facts())
+    assert book.shared("a")[1] is None
+    west = book.shared("b")[1]
+    assert west is not None
+    assert west.others == 0.0
+    assert not one.decide().faults

@@ -103,10 +103,10 @@ def level(use: UseByShare, situation: Situation, limits: EnvelopeLimits) -> Shar
     for end in ends:
         full = math.fsum(_filled(use, end, low, high))
         if full >= 1.0:
-            part = (1.0 - dry) / (full - dry) if full > dry and dry < 1.0 else 1.0
-            return exact(_filled(use, below + (end - below) * part, low, high))
+            break
         below, dry = end, full
-    return exact(_filled(use, ends[-1], low, high))
+    part = (1.0 - dry) / (full - dry) if full > dry else 1.0
+    return exact(_filled(use, below + (end - below) * min(part, 1.0), low, high))
 
 
 def peak(use: UseByShare, shares: Shares) -> float:

@@ -72,6 +72,9 @@ GUARDS: tuple[Guard, ...] = (
     relieved,
 )
 
+# Code of the note that the guard over all services leaves.
+POOL_SHARED = "pool_shared"
+
 OUTCOMES = {
     Course.MOVE: Outcome.MOVED,
     Course.RELIEF: Outcome.MOVED,
@@ -173,7 +176,7 @@ def _conceding(draft: Draft, concession: Concession | None) -> Draft:
         return draft
     moves = draft.course in OUTCOMES
     given = replace(draft, course=draft.course if moves else Course.RELIEF)
-    return retargeted(given, concession.shares, "pool_shared", concession.reason)
+    return retargeted(given, concession.shares, POOL_SHARED, concession.reason)
 
 
 def _next_state(

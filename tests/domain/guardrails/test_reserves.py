@@ -1,8 +1,13 @@
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from controlplane.domain.guardrails.draft import distance
 from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.reserves import mustered
 from controlplane.domain.guardrails.state import GuardState, Outcome
@@ -15,6 +20,7 @@ from tests.domain.two_centers import CYCLE_S, NOW_S, codes
 ROLES = (Role.PRIMARY, Role.SAME_CITY, Role.DISASTER_RECOVERY, Role.CLOUD)
 CALM = (0.6, 0.4, 0.0, 0.0)
 ALL = (0.4, 0.25, 0.2, 0.15)
+CAPACITIES = (60.0, 40.0, 30.0, 30.0)
 
 
 def four(
@@ -24,6 +30,18 @@ def four(
 ) -> Situation:
     facts = many(ROLES, applied, total_rps)
     return replace(facts, service=replace(facts.service, strategy=strategy))
+
+
+def at(facts: Situation, cycle: int) -> Situation:
+    """The same facts so many cycles later."""
+    late_s = cycle * CYCLE_S
+    samples = {
+        name: tuple(
+            replace(s, time_s=s.time_s + late_s, received_s=s.received_s + late_s) for s in kept
+        )
+        for name, kept in facts.window.samples.items()
+    }
+    return replace(facts, now_s=NOW_S + late_s, window=replace(facts.window, samples=samples))
 
 
 def without_endpoints(facts: Situation, *names: str) -> Situation:
@@ -187,21 +205,7 @@ def test_a_day_of_four_centers(strategy: StrategyName) -> None:
     state, applied = GuardState(), CALM
     history = [applied]
     for cycle, load in enumerate(loads):
-        facts = four(applied, load, strategy)
-        at = {
-            name: tuple(
-                replace(
-                    s, time_s=s.time_s + cycle * CYCLE_S, received_s=s.received_s + cycle * CYCLE_S
-                )
-                for s in kept
-            )
-            for name, kept in facts.window.samples.items()
-        }
-        facts = replace(
-            facts,
-            now_s=NOW_S + cycle * CYCLE_S,
-            window=replace(facts.window, samples=at),
-        )
+        facts = at(four(applied, load, strategy), cycle)
         facts = mustered(facts, LIMITS)
         verdict = judge(propose(facts), facts, state, LIMITS)
         state, applied = verdict.state, verdict.shares
@@ -212,3 +216,46 @@ def test_a_day_of_four_centers(strategy: StrategyName) -> None:
     assert all(
         max(abs(a - b) for a, b in zip(x, y, strict=True)) < 0.1501 for x, y in pairwise(history)
     )
+
+
+def nothing(facts: Situation, rng: np.random.Generator) -> Proposal:
+    return Proposal(strategy="m", shares=facts.applied)
+
+
+def not_a_number(facts: Situation, rng: np.random.Generator) -> Proposal:
+    return Proposal(strategy="m", shares=(float("nan"),) * 4)
+
+
+def anything(facts: Situation, rng: np.random.Generator) -> Proposal:
+    return Proposal(strategy="m", shares=tuple(rng.dirichlet([0.3] * 4).tolist()), urgent=True)
+
+
+def the_fullest(facts: Situation, rng: np.random.Generator) -> Proposal:
+    """Everything to the smallest centre."""
+    return Proposal(strategy="m", shares=(0.0, 0.0, 0.0, 1.0), urgent=True)
+
+
+@pytest.mark.parametrize("model", [nothing, not_a_number, anything, the_fullest])
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_no_model_overfills_one_of_four_centers(
+    model: Callable[[Situation, np.random.Generator], Proposal], seed: int
+) -> None:
+    """An hour of a load that changes by up to 6 a cycle, between 40 and 125 of 160."""
+    rng = np.random.default_rng(seed)
+    state, applied, load = GuardState(), CALM, 70.0
+    for cycle in range(12):
+        load = float(np.clip(load + rng.uniform(-6.0, 6.0), 40.0, 125.0))
+        facts = mustered(at(four(applied, load), cycle), LIMITS)
+        verdict = judge(model(facts, rng), facts, state, LIMITS)
+        before, after = (
+            max(load * s / c for s, c in zip(shares, CAPACITIES, strict=True))
+            for shares in (applied, verdict.shares)
+        )
+        assert after <= max(LIMITS.capacity_level, before, load / 100.0 + 0.03) + 1e-6
+        assert after < 1.0
+        assert sum(verdict.shares) == pytest.approx(1.0)
+        assert distance(verdict.shares, applied) <= LIMITS.hot_step + 1e-9
+        joined = [share > 0 for share in verdict.shares[2:]]
+        assert joined in ([False, False], [True, False], [True, True])
+        state, applied = verdict.state, verdict.shares

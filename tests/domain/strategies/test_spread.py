@@ -167,8 +167,9 @@ def test_an_unknown_load_is_never_guessed() -> None:
         name: tuple(replace(s, request_rate_rps=None, ingress_bandwidth_bps=None) for s in kept)
         for name, kept in situation.window.samples.items()
     }
-    proposal = propose(replace(situation, window=replace(situation.window, samples=bare)))
-    assert "load_unknown" in codes(proposal.notes)
+    unknown = replace(situation, window=replace(situation.window, samples=bare))
+    assert "load_unknown" in codes(propose(unknown).notes)
+    assert "load_unknown" in codes(propose(replace(unknown, model=facts(3).model)).notes)
     still = {
         name: tuple(replace(s, request_rate_rps=0.0) for s in kept)
         for name, kept in situation.window.samples.items()
