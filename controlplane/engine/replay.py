@@ -16,12 +16,12 @@ from controlplane.domain.decisions import Decision, Inputs
 from controlplane.domain.errors import Invalid, NotFound
 from controlplane.domain.guardrails.envelope import Passage, judge, passages
 from controlplane.domain.guardrails.state import Verdict
-from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import LearnedModel, Proposal, Situation
 from controlplane.domain.telemetry import Sample, ServiceWindow
 from controlplane.domain.topology import Fleet
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.cycle import Facts, situate
+from controlplane.engine.shadow import answered
 from controlplane.ports import DecisionStore, FleetStore, ModelRegistry
 
 # What the arithmetic of another machine may change in a share, or relatively in a prediction.
@@ -147,7 +147,7 @@ def replayed(decision: Decision, situation: Situation, origin: Origin) -> Replay
     """Propose (or take the recorded proposal), judge, and compare."""
     assert decision.inputs is not None
     state, limits = decision.inputs.state, decision.inputs.limits
-    proposal = recorded(decision) if origin is Origin.RECORD else propose(situation)
+    proposal = recorded(decision) if origin is Origin.RECORD else answered(situation)
     verdict = judge(proposal, situation, state, limits, decision.inputs.concession)
     return Replay(
         decision=decision,

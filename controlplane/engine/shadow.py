@@ -51,6 +51,14 @@ def decided(facts: Facts, service: Service, trigger: Trigger) -> Decided:
     return Decided(decision=decision, error=error)
 
 
+def answered(situation: Situation) -> Proposal:
+    """What the strategy says; a model that raises has no answer."""
+    try:
+        return propose(situation)
+    except Exception as error:  # noqa: BLE001 -- nothing is decided here; it counts as a miss
+        return _raised(situation, error)
+
+
 def states_of(
     decisions: Mapping[str, Decision], since_s: Mapping[str, float]
 ) -> dict[str, GuardState]:
@@ -95,10 +103,7 @@ def _on_trial(facts: Facts, service: Service, model: LearnedModel, live: Decisio
         model=model,
         demoted_model="",
     )
-    try:
-        proposal = propose(situation)
-    except Exception as error:  # noqa: BLE001 -- it decides nothing; its ledger counts a miss
-        proposal = _raised(situation, error)
+    proposal = answered(situation)
     before = facts.trials.get(service.name, Trial())
     return continued(before, situation, proposal, live.decided, facts.limits.skill_cycles)
 

@@ -12,6 +12,7 @@ from controlplane.domain.findings import Source
 from controlplane.domain.promotions import Alias, Promoting, PromotionEvent
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.topology import StrategyName
+from controlplane.engine.replay import Replays, ReplayStores
 from controlplane.ports import StoredModel
 from tests.builders import OPERATOR, fleet, service
 from tests.engine.rig import Rig
@@ -261,3 +262,17 @@ async def test_a_service_that_is_no_longer_declared_has_no_findings() -> None:
     assert story.findings() == ["model_demoted"]
     await story.rig.declare(fleet(service("orders")))
     assert story.findings() == []
+
+
+async def test_a_decision_without_the_answer_of_its_model_is_made_again() -> None:
+    story = await Story().begin()
+    await story.promote("raising")
+    await story.live(3)
+    stores = story.rig.stores
+    replays = Replays(
+        ReplayStores(decisions=stores.decisions, fleets=stores.fleets, models=stores.models)
+    )
+    again = await replays.of(story.rig.loop.decisions["tickets"].id)
+    assert again.identical
+    assert again.proposal.failed
+    assert again.verdict.state == story.rig.loop.decisions["tickets"].state
