@@ -6,7 +6,7 @@ TOPIC ?= main_path
 # A benchmark is a module that can be started; a module that others only import is not.
 BENCHMARKS = $(basename $(notdir $(shell grep -ls '__name__ == "__main__"' benchmarks/*.py)))
 
-.PHONY: help run test accept soak bench lint format clean install constraints
+.PHONY: help run test cover accept soak bench lint format clean install constraints
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -22,6 +22,9 @@ test: lint ## Install what is missing, check and test everything (ARGS="-k name"
 	@.ci/browser
 	@.ci/servers
 	@$(BIN)/python -m pytest $(ARGS)
+
+cover: install ## Measure branch coverage: domain 100 %, all 95 % (ARGS="-k name")
+	@.ci/cover $(ARGS)
 
 accept: install ## Show line, figure and verdict of a topic's acceptance tests (TOPIC=main_path)
 	@$(BIN)/python -m pytest -q tests/acceptance/test_$(TOPIC).py $(ARGS)

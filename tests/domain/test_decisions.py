@@ -1,5 +1,5 @@
 from controlplane.domain.canonical import decode, encode
-from controlplane.domain.decisions import Decision, Trigger
+from controlplane.domain.decisions import Decision, Trigger, split_of
 from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
@@ -32,4 +32,6 @@ def test_a_decision_comes_back_whole_and_explains_itself() -> None:
     back = decode(Decision, encode(decision))
     assert back == decision
     assert len(back.curve) == 61
+    split = split_of(back)
+    assert (split.time_s, tuple(split.shares.values())) == (back.time_s, back.decided)
     assert [note.code for note in back.notes] == ["residual_missing", "step_limited"]

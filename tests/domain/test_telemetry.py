@@ -11,6 +11,7 @@ from controlplane.domain.telemetry import (
     ServiceWindow,
     check,
     extended,
+    first_received,
     load_measure,
     reading,
 )
@@ -124,3 +125,11 @@ def test_the_order_of_arrival_does_not_show(order: list[int]) -> None:
     for i in order:
         one_by_one = extended(one_by_one, [samples[i]], keep_s=3600)
     assert one_by_one == expected
+
+
+def test_a_sample_sent_again_keeps_its_first_receipt() -> None:
+    earlier = [sample(time_s=60, received_s=61.0), sample("beijing-2", time_s=120, received_s=121)]
+    again = sample(time_s=60, received_s=500.0, cpu_avg=0.9)
+    assert first_received(earlier, again) == sample(time_s=60, received_s=61.0, cpu_avg=0.9)
+    other = sample(time_s=120, received_s=500.0)
+    assert first_received(earlier, other) == other
