@@ -153,7 +153,7 @@ def extended(window: ServiceWindow, samples: Iterable[Sample], keep_s: float) ->
         oldest_s = _order(history[-1])[0] - keep_s
         start = next(at for at, one in enumerate(history) if _order(one)[0] >= oldest_s)
         kept[sample.datacenter] = history[start:]
-    return replace(window, samples=kept)
+    return ServiceWindow(service=window.service, samples=kept)
 
 
 def without(window: ServiceWindow, samples: Iterable[Sample]) -> ServiceWindow:

@@ -136,6 +136,8 @@ def _companions(sample: Sample, past: Past) -> Iterator[Sample]:
 
 
 def _may_be_exchanged(pair: Pair, earlier: Pair) -> bool:
+    """Whether some trait that differs has turned since one sample ago, and none has stayed."""
+    turned = False
     for name, floor in TRAITS.items():
         one, other = getattr(pair[0], name), getattr(pair[1], name)
         own, others = getattr(earlier[0], name), getattr(earlier[1], name)
@@ -143,9 +145,11 @@ def _may_be_exchanged(pair: Pair, earlier: Pair) -> bool:
             continue
         usual = math.log(max(own, floor) / max(others, floor))
         now = math.log(max(one, floor) / max(other, floor))
-        if abs(usual) >= TELLING and abs(now + usual) >= abs(now - usual):
+        if abs(now + usual) < abs(now - usual):
+            turned = turned or abs(usual) >= TELLING / 2
+        elif abs(usual) >= TELLING:
             return False
-    return True
+    return turned
 
 
 def _idle(sample: Sample, past: Past, limits: SuspicionLimits) -> bool:
