@@ -11,6 +11,11 @@ DECISIONS = "/v1/decisions"
 DIFFERS = 1
 
 
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(replay)
+
+
 def replay(
     context: typer.Context,
     decision_ids: Annotated[
