@@ -24,7 +24,7 @@ from controlplane.api.wire import (
     seconds,
     summary_of,
 )
-from controlplane.domain.topology import Service
+from controlplane.domain.topology import Service, resolved
 from controlplane.domain.units import BASIS_POINTS
 from controlplane.engine.dataset import RowMaker, pieces
 from controlplane.engine.history import Aged, Resolution, Span
@@ -41,10 +41,15 @@ Name = Annotated[str, Path(max_length=64)]
 
 
 class CenterOut(Wire):
-    """A service in one data centre; `share` is the published one, 0..1."""
+    """A service in one data centre; `share` is the published one, 0..1.
+
+    `pool` is the shared one that bears it, "" for its own; the capacity is the whole pool's, in
+    requests of this service.
+    """
 
     name: str
     role: str
+    pool: str
     capacity_rps: float
     endpoints: int
     share: float
@@ -176,13 +181,14 @@ def _centers(services: ApiServices, service: Service) -> list[CenterOut]:
         CenterOut(
             name=cluster.datacenter,
             role=roles[cluster.datacenter],
+            pool=cluster.pool,
             capacity_rps=cluster.capacity_rps,
             endpoints=len(cluster.endpoints),
             share=weights.get(cluster.datacenter, 0) / BASIS_POINTS,
             sample=sample_or_none(samples[cluster.datacenter]),
             sample_age_s=finite(window.age_s(cluster.datacenter, now_s)),
         )
-        for cluster in service.clusters
+        for cluster in resolved(services.fleets.current.fleet, service).clusters
     ]
 
 

@@ -5,7 +5,7 @@ often a mistake than a wish. Called by `engine.fleets` before a change is stored
 """
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from controlplane.domain.suspicion.limits import SuspicionLimits
@@ -77,22 +77,27 @@ def _move(
 
 def _moves(before: Fleet, after: Fleet, shares: Shares) -> Iterator[tuple[str, float]]:
     earlier = {service.name: service for service in before.services}
+    active = {c.name for fleet in (before, after) for c in fleet.datacenters if c.role in BEARING}
+    reserves = {center.name for center in before.datacenters} - active
     for service in after.services:
         if service.name in earlier:
             in_force = shares.get(service.name, {})
-            start = _destination(before, earlier[service.name], in_force)
-            end = _destination(after, service, in_force)
+            joined = {name for name in reserves if in_force.get(name, 0.0) > 0}
+            start = _destination(before, earlier[service.name], in_force, joined)
+            end = _destination(after, service, in_force, joined)
             names = {*start, *end}
             yield service.name, sum(abs(start.get(n, 0) - end.get(n, 0)) for n in names) / 2
 
 
-def _destination(fleet: Fleet, service: Service, in_force: Mapping[str, float]) -> dict[str, float]:
+def _destination(
+    fleet: Fleet, service: Service, in_force: Mapping[str, float], joined: Collection[str]
+) -> dict[str, float]:
     """Where a fleet sends a service's traffic, given the shares in force; {} without endpoints.
 
     A declared strategy sends it where it is declared to go, the others leave it where it is, as
-    far as a data centre with endpoints and a bearing role is there.
+    far as a data centre with endpoints and a bearing role is there, or a reserve that has joined.
     """
-    usable = _bearing(fleet, service)
+    usable = _bearing(fleet, service, joined)
     by_capacity = {cluster.datacenter: cluster.capacity_rps for cluster in usable}
     declared = dict(service.static_shares)
     sources = (in_force, declared, by_capacity)
@@ -107,11 +112,12 @@ def _destination(fleet: Fleet, service: Service, in_force: Mapping[str, float]) 
     return {}
 
 
-def _bearing(fleet: Fleet, service: Service) -> list[Cluster]:
-    """Clusters with endpoints in data centres of bearing role; all with endpoints if none is."""
+def _bearing(fleet: Fleet, service: Service, joined: Collection[str]) -> list[Cluster]:
+    """Clusters with endpoints where traffic is borne; all with endpoints where none is."""
     roles = {center.name: center.role for center in fleet.datacenters}
     there = [cluster for cluster in resolved(fleet, service).clusters if cluster.endpoints]
-    return [cluster for cluster in there if roles.get(cluster.datacenter) in BEARING] or there
+    bearing = {name for name, role in roles.items() if role in BEARING} | {*joined}
+    return [cluster for cluster in there if cluster.datacenter in bearing] or there
 
 
 def _members(fleet: Fleet) -> dict[str, set[str]]:

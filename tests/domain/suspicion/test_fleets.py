@@ -4,7 +4,7 @@ import pytest
 
 from controlplane.domain.suspicion.fleets import FleetDoubt, doubt_of
 from controlplane.domain.suspicion.limits import SuspicionLimits, scaled
-from controlplane.domain.topology import Fleet, Pool, Role, Service, StrategyName
+from controlplane.domain.topology import Datacenter, Fleet, Pool, Role, Service, StrategyName
 from tests.builders import fleet, service
 
 LIMITS = SuspicionLimits()
@@ -60,6 +60,22 @@ def test_taking_a_centers_endpoints_moves_its_traffic() -> None:
     assert (doubt.code, doubt.limit) == ("mass_move", 0.3)
     assert "moves 36% of the traffic" in doubt.message
     assert doubt.items[0] == "s0 60%"
+
+
+def test_taking_a_joined_reserves_endpoints_moves_its_traffic() -> None:
+    hybrid = service(strategy=StrategyName.HYBRID)
+    first, second = hybrid.clusters
+    one = replace(hybrid, clusters=(first, second, replace(second, datacenter="tianjin")))
+    reserve = Datacenter(name="tianjin", role=Role.DISASTER_RECOVERY, region="north")
+    before = replace(fleet(one), datacenters=(*fleet().datacenters, reserve))
+    gone = replace(before, services=(_without_endpoints(one, "tianjin"),))
+    standing = {"tickets": {"beijing-1": 0.6, "beijing-2": 0.4, "tianjin": 0.0}}
+    joined = {"tickets": {"beijing-1": 0.3, "beijing-2": 0.3, "tianjin": 0.4}}
+    limits = replace(LIMITS, most_removed=0.9)
+    assert doubt_of(before, gone, standing, limits) is None
+    doubt = doubt_of(before, gone, joined, limits)
+    assert doubt is not None
+    assert (doubt.code, doubt.items) == ("mass_move", ("tickets 40 %",))
 
 
 def test_a_role_that_bears_no_traffic_moves_it() -> None:
