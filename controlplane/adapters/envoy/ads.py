@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import grpc
 import structlog
 
-from controlplane.adapters.envoy.nodes import NodeBook
+from controlplane.adapters.envoy.nodes import NodeBook, StandingRefusal
 from controlplane.adapters.envoy.offers import Asked, Offers, Refusal
 from controlplane.adapters.envoy.resource_sets import View
 from controlplane.adapters.envoy.session import Session, Surroundings
 from controlplane.domain.errors import Retryable
-from controlplane.domain.findings import Observation
 from controlplane.domain.xds import (
     HEALTH_METHOD,
     HEALTH_SERVICE,
@@ -142,11 +141,11 @@ class AdsServer:
         return self._book.all()
 
     def refusals(self) -> list[Refusal]:
-        """Versions in force that Envoys have refused since this was last asked."""
-        return [one for one in self._offers.take_refusals() if self._offers.in_force(one)]
+        """Refusals of what is in force and runs nowhere."""
+        return self._offers.quarantined()
 
-    def standing_refusals(self, longer_s: float) -> tuple[Observation, ...]:
-        """Gateway groups in which something stands refused for longer than this."""
+    def standing_refusals(self, longer_s: float) -> list[StandingRefusal]:
+        """What connected Envoys have refused for longer than this."""
         return self._book.standing(longer_s)
 
     async def _stream(

@@ -13,10 +13,11 @@ from functools import partial
 import structlog
 
 from controlplane.adapters.envoy.culprits import named
-from controlplane.adapters.envoy.forms import ALL, KINDS, forms, marked, only, unpublished
+from controlplane.adapters.envoy.forms import ALL, KINDS, Form, forms, marked, only, unpublished
+from controlplane.adapters.envoy.nodes import StandingRefusal
 from controlplane.adapters.envoy.offers import Refusal
 from controlplane.adapters.envoy.preflight import CHECKED, Preflight
-from controlplane.adapters.envoy.quarantine import Quarantine, Verdict
+from controlplane.adapters.envoy.quarantine import LONGEST_WORDS, Quarantine, Verdict
 from controlplane.adapters.envoy.refusal_file import RefusalFile
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.adapters.envoy.search import Search
@@ -59,6 +60,8 @@ class Clearance:
         self._passed: Mapping[str, bytes] = {}
         self._unusable = ""
         self._loaded = False
+        # Refusals that nobody can be blamed for are not looked into again and again.
+        self._judged_before: dict[ResourceType, tuple[str, ResourceType, str]] = {}
 
     async def clear(self, artifact: Artifact) -> Artifact:
         """The artifact without what is refused.
@@ -86,7 +89,9 @@ class Clearance:
         snapshot = artifact.snapshot
         for refusal in refusals:
             kind = KINDS.get(refusal.kind)
-            if kind is not None:
+            judged = (artifact.version, refusal.kind, refusal.version)
+            if kind is not None and judged != self._judged_before.get(refusal.kind):
+                self._judged_before[refusal.kind] = judged
                 blamed = await asyncio.to_thread(self._blamed, snapshot.content, kind, refusal)
                 verdict = Verdict(by=f"Envoy {refusal.node}", words=blamed)
                 self._quarantine.exclude(snapshot.content, verdict)
@@ -102,6 +107,16 @@ class Clearance:
         """What is not in force as it was published, and whether nobody checks before a push."""
         found = self._quarantine.observations(artifact.snapshot.content)
         return (*found, *([_unusable(self._unusable)] if self._unusable else []))
+
+    def standing(
+        self, artifact: Artifact, refusals: Iterable[StandingRefusal]
+    ) -> tuple[Observation, ...]:
+        """A finding for each group in which an Envoy stands by a refusal."""
+        groups: dict[str, list[StandingRefusal]] = {}
+        for one in refusals:
+            groups.setdefault(one.group, []).append(one)
+        present = forms(artifact.snapshot.content) if groups else {}
+        return tuple(_standing(told, present) for _, told in sorted(groups.items()))
 
     async def _judged(self, artifact: Artifact, snapshot: Snapshot) -> Artifact:
         loop = asyncio.get_running_loop()
@@ -174,9 +189,15 @@ class Clearance:
 
     def _blamed(self, content: Content, kind: str, refusal: Refusal) -> dict[str, str]:
         unproven = self._quarantine.unproven(content, kind)
-        found: Collection[str] = named(refusal.words, unproven) or named(
-            refusal.words, forms(content, {kind})
-        )
+        present = forms(content, {kind})
+        if refusal.kind is ResourceType.LISTENER:
+            # It has seen the listener of its own group only.
+            own = f"gateway/{refusal.group}"
+            unproven, present = (
+                {subject: form for subject, form in some.items() if subject == own}
+                for some in (unproven, present)
+            )
+        found: Collection[str] = named(refusal.words, unproven) or named(refusal.words, present)
         if not found and self._quarantine.knows({kind}):
             # What is new of this kind goes back to what was acknowledged, and the rest goes on.
             found = unproven
@@ -218,6 +239,20 @@ def _is_listener(part: Part) -> bool:
 
 def _is_late(now: Callable[[], float], deadline_s: float) -> bool:
     return now() >= deadline_s
+
+
+def _standing(told: Sequence[StandingRefusal], present: Mapping[str, Form]) -> Observation:
+    first = told[0]
+    blamed = sorted(named(first.words, present))
+    means = f", which means {', '.join(blamed[:5])}" if blamed else ""
+    more = f", and {len(told) - 1} more in this group" if len(told) > 1 else ""
+    return Observation(
+        code="gateway_refuses",
+        subject=f"gateway/{first.group}",
+        message=f"{first.node} refuses {first.kind}: {first.words[:LONGEST_WORDS]}{means}{more}; "
+        "correct the item, or the place where this Envoy runs",
+        held=f"this Envoy keeps the {first.kind} resources that it acknowledged last",
+    )
 
 
 def _unusable(message: str) -> Observation:

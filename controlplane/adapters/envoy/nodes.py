@@ -8,12 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from controlplane.domain.findings import Observation
 from controlplane.domain.xds import Event, ResourceType, Stream
 from controlplane.ports import PlaneNode
 
 REMEMBERED_NODES = 20_000
-LONGEST_WORDS = 500
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,6 +46,16 @@ class NodeRecord:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingRefusal:
+    """What one Envoy refuses now, in its words."""
+
+    group: str
+    node: str
+    kind: ResourceType
+    words: str
+
+
 class Joining(Protocol):
     """Who begins a stream."""
 
@@ -65,6 +73,8 @@ class NodeBook:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._records: dict[str, NodeRecord] = {}
+        # Those of them with a refusal that stands, so that nobody has to look through all.
+        self._refusing: dict[str, NodeRecord] = {}
         self.acks = 0
         self.nacks = 0
 
@@ -96,11 +106,14 @@ class NodeBook:
             record.acks += 1
             self.acks += 1
             record.refused.pop(kind, None)
+            if not record.refused:
+                self._refusing.pop(record.name, None)
         if event is Event.NACK:
             record.nacks += 1
             self.nacks += 1
             record.refused[kind] = subscription.message
             record.refused_s[kind] = record.seen_s
+            self._refusing[record.name] = record
             record.quarantine[kind] = subscription.refused
 
     def running(self, name: str) -> Mapping[ResourceType, str] | None:
@@ -108,22 +121,17 @@ class NodeBook:
         record = self._records.get(name)
         return record.acked if record is not None and record.streams > 0 else None
 
-    def runs(self, kind: ResourceType, version: str) -> bool:
-        """Whether any connected Envoy runs this version."""
-        return any(
-            record.acked.get(kind) == version and record.streams > 0 and not record.agent
-            for record in self._records.values()
-        )
-
-    def standing(self, longer_s: float) -> tuple[Observation, ...]:
-        """Gateway groups whose connected Envoys have refused something for longer than this."""
+    def standing(self, longer_s: float) -> list[StandingRefusal]:
+        """What connected Envoys have refused for longer than this, by group and name."""
         late_s = self._now() - longer_s
-        found: dict[str, list[str]] = {}
-        for name, record in sorted(self._records.items()):
-            for kind, words in sorted(record.refused.items() if record.streams else ()):
-                if record.refused_s[kind] <= late_s:
-                    found.setdefault(record.group, []).append(f"{name} refuses {kind}: {words}")
-        return tuple(_observation(group, told) for group, told in sorted(found.items()))
+        found = [
+            StandingRefusal(group=record.group, node=name, kind=kind, words=words)
+            for name, record in self._refusing.items()
+            if record.streams
+            for kind, words in record.refused.items()
+            if record.refused_s[kind] <= late_s
+        ]
+        return sorted(found, key=lambda one: (one.group, one.node, one.kind))
 
     def all(self) -> list[PlaneNode]:
         """Every record, by name."""
@@ -134,14 +142,4 @@ class NodeBook:
         gone = [name for name, record in self._records.items() if record.streams == 0]
         for name in gone[: max(surplus, 0)]:
             del self._records[name]
-
-
-def _observation(group: str, told: list[str]) -> Observation:
-    more = f", and {len(told) - 1} more in this group" if len(told) > 1 else ""
-    return Observation(
-        code="gateway_refuses",
-        subject=f"gateway/{group}",
-        message=f"{told[0][:LONGEST_WORDS]}{more}; see the findings on single items, and the "
-        "place where this Envoy runs",
-        held="it keeps what it acknowledged last; new Envoys get what others acknowledged",
-    )
+            self._refusing.pop(name, None)

@@ -8,13 +8,17 @@ what its own Envoy does not take.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from controlplane.adapters.envoy.culprits import environmental
 from controlplane.adapters.envoy.nodes import NodeBook
 from controlplane.adapters.envoy.resource_sets import ResourceSet, Response, View
 from controlplane.domain.xds import ACKNOWLEDGED, ResourceType
 
-REMEMBERED_REFUSALS = 64
+T = TypeVar("T")
+
+# Versions that are remembered as refused, and as run by an Envoy.
+REMEMBERED = 1_024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +64,7 @@ class Offers:
         self._views: Mapping[str, View] = {}
         self._good: dict[tuple[str, ResourceType], ResourceSet] = {}
         self._quarantine: dict[tuple[ResourceType, str], Refusal] = {}
-        self._untold: list[Refusal] = []
+        self._run: dict[tuple[ResourceType, str], None] = {}
         self.revision = 0
 
     def publish(self, views: Mapping[str, View], revision: int) -> None:
@@ -99,7 +103,10 @@ class Offers:
 
     def acknowledged(self, asked: Asked, version: str) -> bool:
         """An Envoy runs a version; whether it is the newest and was not known to be good."""
-        self._quarantine.pop((asked.kind, version), None)
+        if (asked.kind, version) not in self._run:
+            _trim(self._run)
+            self._run[asked.kind, version] = None
+            self._quarantine.pop((asked.kind, version), None)
         newest = self.newest(asked)
         if newest is None or newest.version != version:
             return False
@@ -111,7 +118,7 @@ class Offers:
         return True
 
     def refused(self, asked: Asked, version: str, words: str) -> None:
-        """A consumer refused a version; it is in quarantine unless an Envoy runs it, or the
+        """A consumer refused a version; it is in quarantine unless an Envoy ran it, or the
         refusal is about that consumer's own machine."""
         refusal = Refusal(
             kind=asked.kind,
@@ -120,23 +127,17 @@ class Offers:
             node=asked.caller.name,
             words=words,
         )
-        if self._book.runs(asked.kind, version) or environmental(words):
+        key = (asked.kind, version)
+        if key in self._run or key in self._quarantine or environmental(words):
             return
-        while len(self._quarantine) >= REMEMBERED_REFUSALS:
-            del self._quarantine[next(iter(self._quarantine))]
-        if (asked.kind, version) not in self._quarantine:
-            self._untold.append(refusal)
-        self._quarantine[asked.kind, version] = refusal
+        _trim(self._quarantine)
+        self._quarantine[key] = refusal
 
-    def take_refusals(self) -> list[Refusal]:
-        """The refusals of versions that are in quarantine still, each told once."""
-        told, self._untold = self._untold, []
-        return [one for one in told if (one.kind, one.version) in self._quarantine]
-
-    def in_force(self, refusal: Refusal) -> bool:
-        """Whether the refused version is still what its group is to get."""
-        resources = self._views.get(refusal.group, {}).get(refusal.kind)
-        return resources is not None and resources.has(refusal.version)
+    def quarantined(self) -> list[Refusal]:
+        """The refusals of versions that are in force, so that something has to be left out."""
+        sets = {id(s): s for view in self._views.values() for s in view.values()}
+        keys = [(one.kind, version) for one in sets.values() for version in one.versions]
+        return [self._quarantine[key] for key in keys if key in self._quarantine]
 
     def _last_good(self, asked: Asked) -> Response | None:
         good = self._good.get((asked.caller.group, asked.kind))
@@ -152,3 +153,9 @@ class Offers:
             if response is not None and running.get(asked.kind) == response.version:
                 return response
         return None
+
+
+def _trim(remembered: dict[tuple[ResourceType, str], T]) -> None:
+    """Make room for one more, at the cost of the oldest."""
+    while len(remembered) >= REMEMBERED:
+        del remembered[next(iter(remembered))]

@@ -122,7 +122,8 @@ class EnvoyPlane:
             if refusals and await self._clearance.refused(artifact, refusals):
                 cleared = await self._clearance.clear(artifact)
                 self._serve(cleared)
-            standing = self._server.standing_refusals(self._settles_s)
+            refusing = self._server.standing_refusals(self._settles_s)
+            standing = self._clearance.standing(artifact, refusing)
             return (*cleared.notes, *self._clearance.observations(artifact), *standing)
 
     def _proven(self, group: str, kind: ResourceType) -> None:

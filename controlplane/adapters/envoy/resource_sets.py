@@ -55,11 +55,10 @@ class ResourceSet:
             self._responses[names] = self._make(names)
         return self._responses[names]
 
-    def has(self, version: str) -> bool:
-        """Whether a response of this version was made from this set."""
-        return any(
-            made is not None and made.version == version for made in self._responses.values()
-        )
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions of the responses that were made from this set."""
+        return tuple(made.version for made in self._responses.values() if made is not None)
 
     def _make(self, names: frozenset[str]) -> Response | None:
         everything = not names and self.kind in WILDCARD

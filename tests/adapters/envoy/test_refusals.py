@@ -148,7 +148,7 @@ async def test_what_another_envoy_runs_is_not_in_quarantine() -> None:
             await refuse(one, old, AHEAD)
             (found,) = await one.repair()
             assert found.subject == "gateway/edge"
-            assert "old refuses route" in found.message
+            assert found.message.startswith(f"old refuses route: {AHEAD}, which means route/bad")
             assert await newest(port, "n3", RDS, "routes") == response.version_info
             assert await nothing(old)
         # With the last Envoy that stands by it the finding is over.
@@ -244,3 +244,35 @@ async def test_an_agent_alone_gets_the_newest_and_not_what_was_refused() -> None
         async with beside(port) as agent:
             await agent.ask(RDS, "routes")
             assert (await agent.response()).version_info != good
+
+
+async def test_a_refused_version_that_comes_back_is_found_again() -> None:
+    async with serving() as (one, port), connected(port) as client:
+        await settled(client, one)
+        await apply(one, BAD, 2)
+        await refuse(one, client, AHEAD)
+        # Another version is in force before anything was repaired, and then that one again.
+        await apply(one, SMALL, 3)
+        assert [f.subject for f in await one.repair()] == ["gateway/edge"]
+        await apply(one, BAD, 4)
+        async with asyncio.timeout(5):
+            while "route/bad" not in {f.subject for f in await one.repair()}:
+                await asyncio.sleep(0.01)
+        assert (await client.response()).resources
+
+
+async def test_a_thousand_envoys_that_refuse_are_one_question() -> None:
+    async with serving() as (one, port), contextlib.AsyncExitStack() as stack:
+        async with connected(port) as client:
+            await settled(client, one)
+        await apply(one, BAD, 2)
+        for number in range(20):
+            client = await stack.enter_async_context(connected(port, node=f"n{number}"))
+            await client.ask(RDS, "routes", version="older")
+            response = await client.response()
+            if number == 0:
+                await client.nack(response, AHEAD, "routes")
+                await until(lambda: nacks(one) == 1)
+        assert len(one._server.refusals()) == 1
+        found = {f.subject for f in await one.repair()}
+        assert found == {"route/bad", "gateway/edge"}
