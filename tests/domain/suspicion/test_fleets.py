@@ -75,7 +75,7 @@ def test_taking_a_joined_reserves_endpoints_moves_its_traffic() -> None:
     assert doubt_of(before, gone, standing, limits) is None
     doubt = doubt_of(before, gone, joined, limits)
     assert doubt is not None
-    assert (doubt.code, doubt.items) == ("mass_move", ("tickets 40 %",))
+    assert (doubt.code, doubt.items) == ("mass_move", ("tickets 40%",))
 
 
 def test_a_role_that_bears_no_traffic_moves_it() -> None:
