@@ -22,6 +22,7 @@ from controlplane.console.pages import pages
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import Retryable
 from controlplane.engine.access import Access
+from controlplane.engine.patience import patiently
 from controlplane.settings import Settings
 from controlplane.wiring import House, house
 
@@ -149,7 +150,7 @@ def _calendar(built: House) -> Calendar:
 
 
 async def _tell_first_token(access: Access) -> None:
-    secret = await access.ensure_first()
+    secret = await patiently(access.ensure_first)
     if secret is not None:
         sys.stdout.write(
             f"First start. One-time admin token (not shown again):\n  {secret}\n"

@@ -154,6 +154,9 @@ class Fleets:
             return await self._store.replace(fleet, self._stored, audit, after=self._known)
         except Conflict:
             stored = await self._store.load()
+            if stored.generation > self._stored and stored.fleet == fleet:
+                # An earlier try was committed after its deadline: it is what was wanted.
+                return stored
             if stored.generation >= self._stored:
                 # Another writer was faster: the caller is told, and reads its fleet from now on.
                 self._current, self._known = stored, max(self._known, stored.generation)

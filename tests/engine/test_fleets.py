@@ -1,8 +1,9 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from controlplane.domain.errors import Conflict, Refused
+from controlplane.domain.errors import Conflict, Refused, Retryable
 from controlplane.domain.topology import Fleet
 from controlplane.engine.fleets import ChangeKind, Fleets
 from controlplane.engine.pokes import Pokes
@@ -82,6 +83,27 @@ async def test_a_change_goes_on_over_a_store_that_went_back() -> None:
     assert rig.fleets.current.generation == 4
     again = await rig.restart()
     assert again.fleets.current == rig.fleets.current
+
+
+async def test_a_commit_that_came_after_its_deadline_is_our_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig = Rig()
+    await rig.declare(alarming(0.1))
+    original = MemoryFleetStore.replace
+
+    async def late(store: MemoryFleetStore, *args: Any, **kwargs: Any) -> StoredFleet:
+        await original(store, *args, **kwargs)
+        raise Retryable("store_unavailable", "no answer in time")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MemoryFleetStore, "replace", late)
+        with pytest.raises(Retryable):
+            await rig.fleets.apply(alarming(0.2), OPERATOR)
+    assert rig.fleets.current.generation == 1
+    await rig.fleets.apply(alarming(0.2), OPERATOR)
+    assert rig.fleets.current == rig.stores.fleets.newest
+    assert rig.fleets.current.generation == 2
 
 
 async def test_a_fleet_of_another_writer_is_told_and_taken_over() -> None:

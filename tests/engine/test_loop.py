@@ -141,6 +141,28 @@ async def test_while_the_store_is_away_only_the_append_is_repeated(
     assert rig.revision == 2
 
 
+async def test_a_commit_that_came_after_its_deadline_is_our_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig = Rig()
+    await rig.declare(fleet(service(strategy=EQUALIZER)))
+    await rig.measure()
+    original = MemorySnapshotStore.append
+
+    async def late(store: MemorySnapshotStore, snapshot: Snapshot, expected: int) -> Snapshot:
+        await original(store, snapshot, expected)
+        raise Retryable("store_unavailable", "no answer in time")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MemorySnapshotStore, "append", late)
+        await rig.tick()
+    assert (rig.revision, len(rig.stores.snapshots.snapshots)) == (1, 2)
+    await rig.loop.tick(await asyncio.wait_for(rig.pokes.take(), 3))
+    assert (rig.revision, rig.weights()) == (2, MOVED)
+    assert len(rig.stores.snapshots.snapshots) == 2
+    assert list(rig.stores.decisions.decisions.values()) == [rig.loop.decisions["tickets"]]
+
+
 async def test_over_a_store_that_went_back_the_published_goes_forward() -> None:
     rig = Rig()
     await _moved(rig)
