@@ -30,7 +30,7 @@ from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publication import Publication
 from controlplane.engine.punctuality import Punctuality
 from controlplane.engine.records import Records
-from controlplane.engine.rulings import rule
+from controlplane.engine.rulings import bereft, rule
 from controlplane.engine.shadow import Ladder, states_of, trials_of
 from controlplane.engine.stages import Instruments, Stage
 from controlplane.ports import DecisionStore, SnapshotStore
@@ -242,10 +242,12 @@ def _triggers(facts: Facts, pokes: Sequence[Poke]) -> dict[str, Trigger]:
     """Service -> why it is decided now; the alarm outranks the timer.
 
     An operator's poke decides nothing by itself: it rebuilds the snapshot, and the strategy of a
-    service speaks at its next cycle.
+    service speaks at its next cycle. Only who loses a data centre and has a reserve is decided.
     """
     names = [service.name for service in facts.fleet.services]
     triggers: dict[str, Trigger] = {}
+    if any(poke.trigger is Trigger.OPERATOR for poke in pokes):
+        triggers = dict.fromkeys(bereft(facts), Trigger.OPERATOR)
     for wanted in (Trigger.TIMER, Trigger.ALARM):
         for poke in pokes:
             if poke.trigger is wanted:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from controlplane.domain.decisions import Decision, Trigger
 from controlplane.domain.findings import Observation
+from controlplane.domain.strategies.situation import ACTIVE_ROLES
 from controlplane.domain.topology import Service, ServiceClass
 from controlplane.engine.cycle import Facts
 from controlplane.engine.faults import Fault, Step
@@ -49,6 +50,25 @@ def rule(facts: Facts, triggers: Mapping[str, Trigger]) -> Rulings:
         made[name] = result.decision or made[name]
         book.settle(made[name])
     return Rulings(made=list(made.values()), faults=faults, pools=book.overfull())
+
+
+def bereft(facts: Facts) -> frozenset[str]:
+    """Services that lose a data centre with traffic while a reserve of theirs stands by.
+
+    Its part of the traffic goes to the others at once, so they are not left to the next cycle.
+    """
+    active = {center.name for center in facts.fleet.datacenters if center.role in ACTIVE_ROLES}
+    return frozenset(
+        service.name
+        for service in facts.fleet.services
+        if _lost(service, facts.shares.get(service.name, {}))
+        and any(c.endpoints and c.datacenter not in active for c in service.clusters)
+    )
+
+
+def _lost(service: Service, in_force: Mapping[str, float]) -> bool:
+    there = {cluster.datacenter for cluster in service.clusters if cluster.endpoints}
+    return any(share > 0 and center not in there for center, share in in_force.items())
 
 
 def _due(facts: Facts, triggers: Mapping[str, Trigger]) -> list[Service]:
