@@ -7,7 +7,11 @@ for so long that it skipped it.
 
 from collections.abc import Iterable
 
+import structlog
+
 from controlplane.engine.pokes import Poke
+
+log = structlog.get_logger(__name__)
 
 
 class Punctuality:
@@ -25,8 +29,10 @@ class Punctuality:
     def settled(self, pokes: Iterable[Poke], now_s: float) -> None:
         """The cycles of these pokes are settled; pokes that are no cycle count nothing."""
         for due_s in sorted(poke.due_s for poke in pokes if poke.due_s is not None):
-            self.late += now_s - due_s > self._cycle_s
-            self.late += self._skipped(due_s)
+            slow, skipped = now_s - due_s > self._cycle_s, self._skipped(due_s)
+            self.late += slow + skipped
+            if slow or skipped:
+                log.warning("cycle.late", settled_after_s=round(now_s - due_s, 3), skipped=skipped)
 
     def _skipped(self, due_s: float) -> int:
         last_s, self._last_due_s = self._last_due_s, due_s

@@ -14,21 +14,21 @@ from tests.soak.story import Plan, play
 HOUR_S = 3_600.0
 
 SHORT = Plan(
-    scale=1 / 800,
-    end=1_000,
+    scale=1 / 600,
+    end=600,
     retraining={
-        "first_s": 4 * HOUR_S,
-        "first_rows": 200,
-        "interval_s": 3.5 * HOUR_S,
+        "first_s": 2.5 * HOUR_S,
+        "first_rows": 140,
+        "interval_s": 3 * HOUR_S,
         "cooldown_s": 1.5 * HOUR_S,
         "newest_s": 3 * HOUR_S,
     },
     # From the morning on: a model of the night alone would rightly lose its service at noon.
-    first_minute=9 * 60,
+    first_minute=7 * 60,
     second_by=1_500,
-    drift_at=500,
+    drift_at=0,
     early_within=240,
-    bad_at=(700, 750, 800),
+    bad_at=(0, 0, 0),
 )
 
 

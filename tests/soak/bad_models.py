@@ -15,8 +15,8 @@ def constant(sound: ModelArtifact) -> ModelArtifact:
 
 
 def inverted(sound: ModelArtifact) -> ModelArtifact:
-    """What is good for one centre is said of the other: the curve is mirrored."""
-    return _with_laws(sound, sound.secondary, sound.primary)
+    """A busy centre is taken for an idle one, so its forecast falls where the truth rises."""
+    return _with_laws(sound, _upside_down(sound.primary), _upside_down(sound.secondary))
 
 
 def not_a_number(sound: ModelArtifact) -> ModelArtifact:
@@ -39,6 +39,10 @@ def upload(kind: str, folder: Path) -> bytes:
 
 def _flat(law: LawRecord) -> LawRecord:
     return replace(law, contention=0.0, wait_ms=0.0)
+
+
+def _upside_down(law: LawRecord) -> LawRecord:
+    return replace(law, idle_cpu=law.full_cpu, full_cpu=law.idle_cpu)
 
 
 def _with_laws(sound: ModelArtifact, primary: LawRecord, secondary: LawRecord) -> ModelArtifact:
