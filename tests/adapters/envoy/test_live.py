@@ -66,11 +66,13 @@ async def test_a_dead_centre_fails_no_request(live: Live, east: float, sign: int
     await live.publish(east)
     load = Load(live)
     async with load.on():
-        await asyncio.sleep(0.5)
+        # A busy machine is slow; the centre must bear load before it dies.
+        async with asyncio.timeout(20):
+            while load.answers["east"] <= 20:
+                await asyncio.sleep(0.05)
         live.backends["east"].process.send_signal(sign)
         await asyncio.sleep(2.5)
     assert load.failed == []
-    assert load.answers["east"] > 20
     await until_zone(live, "west")
 
 
