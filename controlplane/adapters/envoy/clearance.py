@@ -63,6 +63,12 @@ class Clearance:
         # Refusals that nobody can be blamed for are not looked into again and again.
         self._judged_before: dict[ResourceType, tuple[str, ResourceType, str]] = {}
 
+    def asks(self, artifact: Artifact) -> bool:
+        """Whether clearing has to wait for the local Envoy."""
+        if self._preflight.binary is None:
+            return False
+        return bool(_to_ask_about(_checked(artifact), self._passed))
+
     async def clear(self, artifact: Artifact) -> Artifact:
         """The artifact without what is refused.
 
@@ -123,7 +129,7 @@ class Clearance:
         deadline = loop.time() + self._search_s
         while True:
             made = await self._without(artifact, snapshot)
-            checked = dict(part for part in made.parts if _type_of(part) in CHECKED)
+            checked = _checked(made)
             words = await self._words(_to_ask_about(checked, self._passed))
             if words is None:
                 await self._accept(checked, made)
@@ -220,6 +226,10 @@ def _alone(content: Content, subjects: Sequence[str]) -> tuple[Part, ...]:
     part = only(content, subjects)
     made = Renderer().render(unpublished(part)).parts
     return tuple(one for one in made if _type_of(one) in CHECKED)
+
+
+def _checked(artifact: Artifact) -> dict[str, bytes]:
+    return dict(part for part in artifact.parts if _type_of(part) in CHECKED)
 
 
 def _to_ask_about(checked: Mapping[str, bytes], passed: Mapping[str, bytes]) -> list[Part]:

@@ -101,6 +101,8 @@ class EnvoyPlane:
         """
         async with self._one_at_a_time:
             self._fence(artifact)
+            if self._clearance.asks(artifact):
+                self._weights_first(artifact)
             self._serve(await self._clearance.clear(artifact))
             self._in_force = artifact
 
@@ -129,6 +131,21 @@ class EnvoyPlane:
     def _proven(self, group: str, kind: ResourceType) -> None:
         if self._cleared is not None:
             self._clearance.acked(self._cleared, group, kind)
+
+    def _weights_first(self, artifact: Artifact) -> None:
+        """Weights wait for no check: they go to the services that are served as they are now."""
+        served = self._cleared
+        if served is None:
+            return
+        now = frozenset(served.snapshot.content.endpoints.services)
+        same = (s for s in artifact.snapshot.content.endpoints.services if s in now)
+        names = {f"{ResourceType.ENDPOINT}/{service.service}" for service in same}
+        new = {name: data for name, data in artifact.parts if name in names}
+        parts = tuple((name, new.get(name, data)) for name, data in self._served)
+        if parts != self._served:
+            # It would bring the old ones back.
+            self._cancel_retirement()
+            self._publish(parts, served.revision)
 
     def _serve(self, artifact: Artifact) -> None:
         self._cleared = artifact

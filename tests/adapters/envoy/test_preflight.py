@@ -9,13 +9,16 @@ from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.route.v3 import route_pb2
 
 from controlplane.adapters.envoy import bootstrap, preflight
+from controlplane.adapters.envoy.ads import AdsOptions
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
+from controlplane.adapters.envoy.clearance import ClearanceOptions
+from controlplane.adapters.envoy.plane import EnvoyPlane, PlaneOptions
 from controlplane.adapters.envoy.preflight import Preflight, find_envoy
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.api.fleet_document.reading import NAME
 from controlplane.domain.errors import Rejected, Retryable
 from controlplane.domain.topology import GatewayGroup
-from tests.adapters.envoy.site import SMALL, fleet, plane, prefix, service, snapshot
+from tests.adapters.envoy.site import SMALL, anybody, fleet, plane, prefix, service, snapshot
 
 
 def parts() -> dict[str, bytes]:
@@ -109,3 +112,32 @@ async def test_a_service_may_have_any_name(name: str) -> None:
     for ours in (bootstrap.XDS_CLUSTER, preflight.XDS_CLUSTER):
         assert not NAME.fullmatch(ours)
     assert NAME.fullmatch(name)
+
+
+async def test_weights_wait_for_no_check(tmp_path: Path) -> None:
+    checker = tmp_path / "envoy"
+    checker.write_text("#!/bin/sh\nexit 0\n")
+    checker.chmod(0o755)
+    one = EnvoyPlane(
+        PlaneOptions(
+            ads=AdsOptions(port=0),
+            clearance=ClearanceOptions(preflight=Preflight(binary=checker, timeout_s=0.3)),
+        ),
+        anybody,
+        lambda: 0.0,
+    )
+    moved = replace(SMALL.services[0], timeout_ms=1_000)
+    await one.apply(one.render(snapshot(SMALL, 1, 0.5)))
+    before = dict(one._served)
+    # The check hangs: clusters and routes wait, and so do endpoints of the service that changes.
+    checker.write_text("#!/bin/sh\nexec sleep 60\n")
+    declared = replace(SMALL, services=(moved, SMALL.services[1]), routes=())
+    with pytest.raises(Retryable):
+        await one.apply(one.render(snapshot(declared, 2, 0.7)))
+    after = dict(one._served)
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {f"endpoint/{SMALL.services[1].name}"}
+    checker.write_text("#!/bin/sh\nexit 0\n")
+    await one.apply(one.render(snapshot(declared, 2, 0.7)))
+    assert dict(one._served)["route/routes"] != before["route/routes"]
+    await one.stop()
