@@ -14,10 +14,10 @@ from controlplane.domain.errors import Conflict, NotFound, Refused
 from controlplane.domain.findings import Finding, Observation, Source
 from controlplane.domain.strategies.situation import ACTIVE_ROLES
 from controlplane.domain.suspicion.doubt import FORCIBLE, Doubt, Suspicion, observed
-from controlplane.domain.suspicion.exchange import shares_exchanged
 from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.domain.suspicion.metrics import judge, stopped
 from controlplane.domain.suspicion.past import Past
+from controlplane.domain.suspicion.shares import shares_exchanged
 from controlplane.domain.telemetry import Sample, ServiceWindow
 from controlplane.domain.topology import Service, resolved
 from controlplane.engine.cadence import Cadence
@@ -281,10 +281,9 @@ class Suspicions:
         received |= {name: max(received[name], past.moved_s) for name in reserves}
         for name, time_s in known.refused_s.items():
             received[name] = max(received.get(name, 0.0), time_s)
-        found = (
-            *stopped({name: received[name] for name in bearing}, self._now(), fresh_s),
-            *shares_exchanged(past, self._rules.limits),
-        )
+        found = stopped({name: received[name] for name in bearing}, self._now(), fresh_s)
+        # Loads of different times tell nothing about shares.
+        found = found or shares_exchanged(past, self._rules.limits)
         known.looked = tuple(one for one in found if not self._forced(known, one))
 
     def _forced(self, known: _Known, suspicion: Suspicion) -> bool:

@@ -5,6 +5,7 @@
 - past: the trusted state that a sample is judged against
 - metrics: a sample that jumped or is frozen, and metrics that stopped
 - exchange: two data centres whose readings look exchanged
+- shares: two data centres that bear each other's share in force
 - fleets: a change of the fleet that removes or moves too much at once
 
 Pure, as all of the domain. `engine.suspicion` holds what is suspicious, forces it and reports it;

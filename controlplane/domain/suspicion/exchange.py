@@ -1,7 +1,6 @@
 """Two data centres whose readings look exchanged: each like the other, neither like itself.
 
-By their readings, sample by sample; and by physics: the loads contradict the shares in force and
-match them exchanged. Data centres that look alike never trip it: an exchange of equals is none.
+Judged sample by sample. Data centres that look alike never trip it: an exchange of equals is none.
 """
 
 import itertools
@@ -42,8 +41,6 @@ COMMON = 0.5
 TOGETHER = 1.5
 # A share that came this much nearer to the one in force was moved, not exchanged.
 NEARER = 0.02
-# Samples after a move that must agree before the shares accuse anybody.
-AGREEING = 3
 
 Pair = tuple[Sample, Sample]
 
@@ -89,23 +86,6 @@ def swapped(sample: Sample, past: Past, limits: SuspicionLimits) -> Suspicion | 
         if all(befores) and _exchanged(pair, befores, limits) and not _moved(pair, befores, past):
             return _suspicion(sample, newest)
     return None
-
-
-def shares_exchanged(past: Past, limits: SuspicionLimits) -> tuple[Suspicion, ...]:
-    """Pairs of data centres that bear each other's share in force, though nothing moved lately."""
-    observed = _observed_shares(past)
-    return tuple(
-        Suspicion(
-            doubt=Doubt.SHARES_SWAPPED,
-            centers=(one, other),
-            message=f"{one} and {other} report {observed[one]:.2f} and {observed[other]:.2f} of "
-            f"the load, in force are {past.shares[one]:.2f} and {past.shares[other]:.2f}: "
-            "look whether their exporters or names are exchanged",
-        )
-        for one, other in itertools.combinations(sorted(observed), 2)
-        if abs(past.shares[one] - past.shares[other]) >= limits.telling_share
-        and _matches(observed, {**past.shares, **_crossed(past.shares, one, other)}, limits)
-    )
 
 
 def _suspicion(sample: Sample, newest: Sample) -> Suspicion:
@@ -210,29 +190,3 @@ def _moved(pair: Pair, befores: tuple[tuple[Sample, ...], ...], past: Past) -> b
 
 def _part(one: float, other: float) -> float:
     return one / (one + other) if one + other > 0 else math.nan
-
-
-def _observed_shares(past: Past) -> dict[str, float]:
-    """Share of the load per data centre after the last move; {} when it is too early to tell."""
-    since_s = past.moved_s + past.period_s
-    centers = [name for name, share in past.shares.items() if share > 0]
-    recent = {
-        name: tuple(s for s in past.trusted.get(name, ()) if true_s(s) > since_s)[-AGREEING:]
-        for name in centers
-    }
-    if len(recent) < 2 or any(len(samples) < AGREEING for samples in recent.values()):
-        return {}
-    measure = load_measure(itertools.chain.from_iterable(recent.values()))
-    loads = {name: median(samples, measure) or 0.0 for name, samples in recent.items()}
-    total = math.fsum(loads.values())
-    return {name: load / total for name, load in loads.items()} if total > 0 else {}
-
-
-def _crossed(shares: Mapping[str, float], one: str, other: str) -> Mapping[str, float]:
-    return {one: shares[other], other: shares[one]}
-
-
-def _matches(
-    observed: Mapping[str, float], wanted: Mapping[str, float], limits: SuspicionLimits
-) -> bool:
-    return all(abs(observed[name] - wanted[name]) <= limits.share_tolerance for name in observed)

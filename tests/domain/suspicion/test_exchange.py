@@ -4,7 +4,6 @@ from dataclasses import replace
 import pytest
 
 from controlplane.domain.suspicion.doubt import Doubt, observed
-from controlplane.domain.suspicion.exchange import shares_exchanged
 from controlplane.domain.telemetry import Sample
 from tests.domain.suspicion.feeding import Feed, exchanged, wobbling
 from tests.domain.two_centers import NOW_S, PERIOD_S
@@ -70,36 +69,6 @@ def test_readings_apart_in_time_or_too_few_prove_nothing() -> None:
     feed = Feed(shares={})
     assert feed.run(range(4)) == []
     assert feed.run(range(4, 9), lambda s: exchanged(replace(s, **bare))) == []
-
-
-def test_loads_that_match_the_exchanged_shares_are_doubted() -> None:
-    feed = Feed(shares=UNEQUAL)
-    feed.run(range(8))
-    assert shares_exchanged(feed.past, feed.limits) == ()
-    feed = Feed(shares=UNEQUAL)
-    feed.run(range(8), exchanged)
-    (doubt,) = shares_exchanged(feed.past, feed.limits)
-    assert (doubt.doubt, doubt.centers) == (Doubt.SHARES_SWAPPED, ("alpha", "beta"))
-    assert "0.40 and 0.60" in doubt.message
-
-
-def test_shares_accuse_nobody_right_after_a_move_or_when_they_hardly_differ() -> None:
-    feed = Feed(shares=UNEQUAL)
-    feed.run(range(8), exchanged)
-    feed.moved_s = NOW_S + 5 * PERIOD_S
-    assert shares_exchanged(feed.past, feed.limits) == ()
-    feed.moved_s = 0.0
-    feed.shares = {"alpha": 0.54, "beta": 0.46}
-    assert shares_exchanged(feed.past, feed.limits) == ()
-    feed.shares = {"alpha": 1.0}
-    assert shares_exchanged(feed.past, feed.limits) == ()
-
-
-def test_shares_accuse_nobody_without_load() -> None:
-    feed = Feed(shares=UNEQUAL)
-    feed.run(range(8), lambda s: replace(s, request_rate_rps=0.0))
-    assert shares_exchanged(feed.past, feed.limits) == ()
-    assert shares_exchanged(Feed(shares={}).past, feed.limits) == ()
 
 
 @pytest.mark.parametrize("steep", [False, True])

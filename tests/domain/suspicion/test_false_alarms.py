@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from controlplane.domain.suspicion.exchange import shares_exchanged
+from controlplane.domain.suspicion.shares import shares_exchanged
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Cluster, Endpoint, Service
 from tests.domain.suspicion.feeding import Feed, exchanged
