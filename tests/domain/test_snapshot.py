@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from controlplane.domain.errors import Invalid
 from controlplane.domain.routing import PathMatch, Route
 from controlplane.domain.snapshot import Section, assemble, build, decode, encode
-from controlplane.domain.topology import Fleet, GatewayGroup
+from controlplane.domain.topology import Fleet, GatewayGroup, Pool, ServiceClass
 from controlplane.domain.units import BASIS_POINTS
 from tests.builders import cluster, fleet, service
 
@@ -97,6 +97,18 @@ def test_capacity_and_strategy_are_no_configuration() -> None:
     other = replace(one, clusters=(replace(one.clusters[0], capacity_rps=1.0), one.clusters[1]))
     shares = {"tickets": SHARES}
     assert build(fleet(one), shares).version == build(fleet(other), shares).version
+
+
+def test_pools_and_classes_are_no_configuration() -> None:
+    one = service()
+    first, second = one.clusters
+    pooled = replace(first, capacity_rps=0.0, servers=None, pool="p", cost=2.0)
+    other = replace(one, clusters=(pooled, second), class_of_service=ServiceClass.BEST_EFFORT)
+    declared = replace(
+        fleet(other), pools=(Pool(name="p", datacenter="beijing-1", capacity_rps=160.0),)
+    )
+    shares = {"tickets": SHARES}
+    assert build(fleet(one), shares).version == build(declared, shares).version
 
 
 def test_a_center_without_endpoints_gets_no_weight() -> None:

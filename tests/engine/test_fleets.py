@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from controlplane.domain.errors import Conflict, Refused, Retryable
-from controlplane.domain.topology import Fleet
+from controlplane.domain.topology import Fleet, Pool
 from controlplane.engine.fleets import ChangeKind, Fleets
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments
@@ -29,6 +29,17 @@ async def test_a_change_is_planned_stored_and_audited() -> None:
     entry = store.audit.entries[-1]
     assert (entry.author, entry.action, entry.reason) == ("operator", "fleet.apply", "first")
     assert "add service/orders" in entry.after
+
+
+async def test_a_pool_is_an_item_of_its_own_in_a_difference() -> None:
+    fleets, _ = _fleets()
+    pool = Pool(name="web", datacenter="beijing-1", capacity_rps=80.0)
+    await fleets.apply(replace(fleet(), pools=(pool,)), OPERATOR)
+    larger = replace(fleet(), pools=(replace(pool, capacity_rps=160.0),))
+    (line,) = (await fleets.plan(larger)).lines
+    assert (line.kind, line.subject) == (ChangeKind.CHANGE, "pool/web")
+    with pytest.raises(Refused, match="1 of 1 pools"):
+        await fleets.apply(fleet(), OPERATOR)
 
 
 async def test_the_same_fleet_in_another_order_changes_nothing() -> None:
