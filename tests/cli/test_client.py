@@ -117,3 +117,13 @@ def test_a_server_that_goes_away_in_a_stream_can_be_tried_again() -> None:
         next(events)
     with pytest.raises(errors.Retryable, match="peer closed"):
         list(caller.download("/v1/x", "text/csv"))
+
+
+def test_a_list_is_read_page_by_page_unless_a_limit_is_given() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        cursor = int(request.url.params.get("cursor", 0))
+        following = str(cursor + 1) if cursor < 2 else None
+        return httpx.Response(200, json={"items": [cursor], "next": following})
+
+    assert client(answer).items("/v1/x", {"service": "a"}) == [0, 1, 2]
+    assert client(answer).items("/v1/x", {"limit": 1}) == [0]
