@@ -20,7 +20,7 @@ from controlplane.adapters.envoy.preflight import CHECKED, Preflight
 from controlplane.adapters.envoy.quarantine import LONGEST_WORDS, Quarantine, Verdict
 from controlplane.adapters.envoy.refusal_file import RefusalFile
 from controlplane.adapters.envoy.render import Renderer
-from controlplane.adapters.envoy.search import Search
+from controlplane.adapters.envoy.search import NOT_JUDGED, Search
 from controlplane.domain.errors import Invalid, Rejected
 from controlplane.domain.findings import Observation
 from controlplane.domain.snapshot import Content, Snapshot
@@ -49,7 +49,7 @@ class ClearanceOptions:
 
 
 class Clearance:
-    """What may go to the streams."""
+    """What may go to the streams; `unfinished` asks to be cleared again, some is not judged."""
 
     def __init__(self, options: ClearanceOptions) -> None:
         self._preflight = options.preflight
@@ -60,7 +60,9 @@ class Clearance:
         self._passed: Mapping[str, bytes] = {}
         self._unusable = ""
         self._loaded = False
+        self._left = 0
         # Refusals that nobody can be blamed for are not looked into again and again.
+        self.unfinished = False
         self._judged_before: dict[ResourceType, tuple[str, ResourceType, str]] = {}
 
     def asks(self, artifact: Artifact) -> bool:
@@ -87,6 +89,9 @@ class Clearance:
             self._quarantine.reset(before)
             raise
         await self._save(before)
+        # As long as each round gets further; a machine that is too slow waits for the next apply.
+        left, self._left = self._left, self._quarantine.unjudged
+        self.unfinished = self._left > 0 and (left == 0 or self._left < left)
         return made
 
     async def refused(self, artifact: Artifact, refusals: Iterable[Refusal]) -> bool:
@@ -179,10 +184,11 @@ class Clearance:
             ask = partial(self._ask, self._quarantine.without(content))
             search = Search(ask=ask, late=late)
             judged = await search.refused(sorted(suspects))
-            if judged and (self._quarantine.knows(ALL) or len(judged) < len(suspects)):
+            whole = NOT_JUDGED not in judged.values() and len(judged) < len(suspects)
+            if judged and (whole or self._quarantine.knows(ALL)):
                 return judged
         if suspects and self._quarantine.knows(ALL):
-            return dict.fromkeys(sorted(suspects), words)
+            return dict.fromkeys(sorted(suspects), NOT_JUDGED if late() else words)
         raise Rejected(
             "envoy_preflight_failed",
             f"{CHECKER} refuses the configuration, and no single item explains it: {words}",

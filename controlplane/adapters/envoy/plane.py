@@ -121,7 +121,8 @@ class EnvoyPlane:
             if artifact is None or cleared is None:
                 return ()
             refusals = self._server.refusals()
-            if refusals and await self._clearance.refused(artifact, refusals):
+            excluded = refusals and await self._clearance.refused(artifact, refusals)
+            if excluded or self._clearance.unfinished:
                 cleared = await self._clearance.clear(artifact)
                 self._serve(cleared)
             refusing = self._server.standing_refusals(self._settles_s)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from controlplane.adapters.envoy.forms import Form, dependents, digest, forms, kind_of, with_kept
+from controlplane.adapters.envoy.search import NOT_JUDGED
 from controlplane.domain import canonical
 from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.snapshot import Content
@@ -55,6 +56,11 @@ class Quarantine:
         return tuple(one for _, one in sorted(self._excluded.items()))
 
     @property
+    def unjudged(self) -> int:
+        """How many are excluded only because there was no time to judge them."""
+        return sum(one.words == NOT_JUDGED for one in self._excluded.values())
+
+    @property
     def mark(self) -> str:
         """Another one whenever something else is excluded or kept; "" when nothing is."""
         if not self._excluded:
@@ -62,17 +68,16 @@ class Quarantine:
         rows = [(x.subject, x.refused, digest(x.kept) if x.kept else "") for x in self.exclusions]
         return canonical.digest(canonical.encode(rows))
 
-    def review(self, content: Content) -> bool:
-        """Drop the exclusions whose items are gone or changed; whether one was dropped."""
+    def review(self, content: Content) -> None:
+        """Drop the exclusions whose items are gone, changed, or still to be judged."""
         present = forms(content) if self._excluded else {}
-        stale = [
-            subject
+        self._excluded = {
+            subject: one
             for subject, one in self._excluded.items()
-            if subject not in present or digest(present[subject]) != one.refused
-        ]
-        for subject in stale:
-            del self._excluded[subject]
-        return bool(stale)
+            if one.words != NOT_JUDGED
+            and subject in present
+            and digest(present[subject]) == one.refused
+        }
 
     def without(self, content: Content) -> Content:
         """The content with what stands in for excluded items."""

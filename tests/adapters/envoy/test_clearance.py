@@ -162,6 +162,28 @@ async def test_nothing_is_left_out_unjudged_while_nothing_is_known_to_be_good(
     assert served(artifact) - served(cleared) == {"route/bad"}
 
 
+async def test_what_was_not_judged_is_held_only_beside_what_is_known(tmp_path: Path) -> None:
+    mixed = [prefix(f"r{n:03}", "web", f"/{'poison' if n % 2 else 'ok'}{n}") for n in range(160)]
+    artifact = made(with_routes(*mixed))
+    checker = binary(tmp_path, MUTE)
+    with pytest.raises(Rejected):
+        await clearance(checker, search_s=60.0).clear(artifact)
+    known = clearance(checker, search_s=60.0)
+    await known.clear(made(SMALL))
+    cleared = await known.clear(artifact)
+    assert served(made(SMALL)) <= served(cleared)
+    assert not any("poison" in r.path.value for r in cleared.snapshot.content.routes.routes)
+    assert any("not judged" in found.message for found in known.observations(artifact))
+    rounds = 0
+    while known.unfinished:
+        cleared = await known.clear(artifact)
+        rounds += 1
+    assert 1 <= rounds < 10
+    assert {r.id for r in cleared.snapshot.content.routes.routes} == {
+        r.id for r in artifact.snapshot.content.routes.routes if "poison" not in r.path.value
+    }
+
+
 async def test_a_binary_that_cannot_check_holds_nothing_up(tmp_path: Path) -> None:
     for chosen in (
         tmp_path / "nowhere",
