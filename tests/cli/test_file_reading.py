@@ -40,7 +40,7 @@ def test_standard_input_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_no_text_or_not_there_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
-    with pytest.raises(NotFound, match="a.yaml"):
+    with pytest.raises(NotFound, match=r"a\.yaml"):
         fleet.read_text(path, 5)
     path.write_bytes(b"a\xff")
     with pytest.raises(Invalid, match="byte 1"):
