@@ -155,7 +155,7 @@ class Intake:
         for service in self._fleets.current.fleet.services:
             stored = await self._store.since(service.name, since_s)
             self._extend(sample for sample in stored if sample.suspicion is None)
-            self._suspicions.restored(stored)
+            self._suspicions.restored(service.name, stored)
             self._suspicions.report([service.name])
 
     async def watch(self) -> None:

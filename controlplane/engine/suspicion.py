@@ -6,14 +6,13 @@ suspicion hold. The judgments themselves are pure (`domain.suspicion`).
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from controlplane.domain.errors import Conflict, NotFound, Refused
 from controlplane.domain.findings import Finding, Observation, Source
 from controlplane.domain.strategies.situation import ACTIVE_ROLES
-from controlplane.domain.suspicion.doubt import FORCIBLE, Doubt, Suspicion, observed
+from controlplane.domain.suspicion.doubt import FORCIBLE, Suspicion, observed
 from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.domain.suspicion.metrics import judge, stopped
 from controlplane.domain.suspicion.past import Past
@@ -21,15 +20,12 @@ from controlplane.domain.suspicion.shares import shares_exchanged
 from controlplane.domain.telemetry import Sample, ServiceWindow
 from controlplane.domain.topology import Service, resolved
 from controlplane.engine.cadence import Cadence
+from controlplane.engine.doubts import Doubts, Force
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.publication import Publication
 from controlplane.engine.shares import SharesInForce
 from controlplane.engine.stages import Instruments
 
-# Held samples per data centre that a force takes in: the window of an hour and some more.
-MOST_HELD = 100
-# Good samples in a row after which a force has done its work.
-SETTLED = 3
 # Looked at before others get a turn: some 10 ms.
 AT_ONCE = 100
 
@@ -41,35 +37,6 @@ class SuspicionRules:
     limits: SuspicionLimits = field(default_factory=SuspicionLimits)
     cadence: Cadence = field(default_factory=Cadence)
     fresh_s: float = 120.0
-
-
-@dataclass(slots=True)
-class _Force:
-    """An operator's word on one doubt about one data centre."""
-
-    finding: str
-    until_s: float
-    good: int = 0
-
-
-@dataclass(slots=True)
-class _Known:
-    """What is known of one service; `held` are its doubted samples, by data centre.
-
-    `refused_s` is when the last refused sample came: whoever sends such has not stopped.
-    """
-
-    heard_s: float
-    newest: dict[str, Sample] = field(default_factory=dict)
-    doubts: dict[str, Suspicion] = field(default_factory=dict)
-    refused_s: dict[str, float] = field(default_factory=dict)
-    looked: tuple[Suspicion, ...] = ()
-    held: dict[str, deque[Sample]] = field(default_factory=dict)
-    forced: dict[tuple[str, Doubt], _Force] = field(default_factory=dict)
-
-    def standing(self) -> tuple[Suspicion, ...]:
-        """Each doubt once; two data centres share the one about their exchange."""
-        return tuple(dict.fromkeys((*self.doubts.values(), *self.looked)))
 
 
 class Suspicions:
@@ -92,7 +59,7 @@ class Suspicions:
         self._rules = rules
         self._now = instruments.now
         self._findings = instruments.findings
-        self._services: dict[str, _Known] = {}
+        self._services: dict[str, Doubts] = {}
 
     @property
     def cadence(self) -> Cadence:
@@ -117,11 +84,14 @@ class Suspicions:
         """
         known = self._known(sample.service, sample.received_s)
         declared = self._fleets.current.fleet.service(sample.service)
-        past = self._past(declared, window, known)
-        doubts = judge(sample, past, self._rules.limits)
-        _settle(known, sample.datacenter, {doubt.doubt for doubt in doubts})
-        found = next((doubt for doubt in doubts if not self._forced(known, doubt)), None)
-        self._remember(known, sample, found)
+        doubts = judge(sample, self._past(declared, window, known), self._rules.limits)
+        known.settle(sample.datacenter, {doubt.doubt for doubt in doubts})
+        now_s = self._now()
+        found = next((doubt for doubt in doubts if not known.is_forced(doubt, now_s)), None)
+        if found is None:
+            known.trust(sample)
+        else:
+            known.hold(sample, found)
         return found
 
     def refused(self, service: str, datacenter: str, message: str) -> None:
@@ -131,20 +101,12 @@ class Suspicions:
         except NotFound:
             return
         now_s = self._now()
-        known = self._known(service, now_s)
-        known.refused_s[datacenter] = now_s
-        known.doubts[datacenter] = Suspicion(
-            doubt=Doubt.REFUSED, centers=(datacenter,), message=message
-        )
+        self._known(service, now_s).refuse(datacenter, message, now_s)
 
-    def restored(self, samples: Iterable[Sample]) -> None:
-        """Take up what was known before a restart; the samples come by time."""
-        for sample in samples:
-            self._known(sample.service, sample.received_s).newest[sample.datacenter] = sample
-        for known in self._services.values():
-            for center, newest in known.newest.items():
-                if newest.suspicion in FORCIBLE:
-                    known.doubts[center] = _earlier(known, newest)
+    def restored(self, service: str, samples: Sequence[Sample]) -> None:
+        """Take up what was stored before a restart, by time."""
+        if samples:
+            self._known(service, samples[0].received_s).restore(samples)
 
     def report(self, services: Iterable[str]) -> None:
         """Tell the findings what stands for these services, and thereby what no longer does."""
@@ -179,15 +141,9 @@ class Suspicions:
     def force(self, finding: Finding) -> tuple[Sample, ...]:
         """Take for true what is held for a finding; the samples to take in. Raises as `held`."""
         suspicion, service = self._suspicion(finding)
-        known = self._services[service]
-        force = _Force(finding=finding.id, until_s=self._now() + self._rules.limits.memory_s)
-        released = tuple(replace(one, suspicion=None) for one in self.held(finding))
-        for center in suspicion.centers:
-            known.forced[center, suspicion.doubt] = replace(force)
-            known.doubts.pop(center, None)
-            known.held.pop(center, None)
-        known.looked = tuple(one for one in known.looked if one != suspicion)
-        known.newest.update({sample.datacenter: sample for sample in released})
+        until_s = self._now() + self._rules.limits.memory_s
+        force = Force(finding=finding.id, until_s=until_s)
+        released = self._services[service].force(suspicion, force)
         self.report([service])
         return released
 
@@ -197,7 +153,7 @@ class Suspicions:
         return any(
             force.finding == finding.id and force.until_s > now_s
             for known in self._services.values()
-            for force in known.forced.values()
+            for force in known.forces.values()
         )
 
     def _suspicion(self, finding: Finding) -> tuple[Suspicion, str]:
@@ -219,10 +175,13 @@ class Suspicions:
             "finding_over", f"finding {finding.id} is over: nothing is held because of it"
         )
 
-    def _known(self, service: str, heard_s: float) -> _Known:
-        return self._services.setdefault(service, _Known(heard_s=heard_s))
+    def _known(self, service: str, heard_s: float) -> Doubts:
+        known = self._services.get(service)
+        if known is None:
+            known = self._services[service] = Doubts(heard_s=heard_s)
+        return known
 
-    def _past(self, service: Service, window: ServiceWindow, known: _Known) -> Past:
+    def _past(self, service: Service, window: ServiceWindow, known: Doubts) -> Past:
         cadence = self._rules.cadence
         shares, moved_s = self._shares.of(service.name)
         return Past(
@@ -235,81 +194,35 @@ class Suspicions:
             window_s=cadence.window_s,
         )
 
-    def _remember(self, known: _Known, sample: Sample, doubt: Suspicion | None) -> None:
-        center = sample.datacenter
-        newest = known.newest.get(center)
-        if newest is not None and sample.time_s < newest.time_s:
-            return
-        if newest is None or sample.time_s > newest.time_s:
-            known.looked = tuple(
-                one
-                for one in known.looked
-                if (one.doubt, one.centers) != (Doubt.STOPPED, (center,))
-            )
-        if doubt is None:
-            known.newest[center] = sample
-            known.doubts.pop(center, None)
-            known.held.pop(center, None)
-            return
-        known.newest[center] = replace(sample, suspicion=doubt.doubt)
-        known.doubts.update(dict.fromkeys(doubt.centers, doubt))
-        for held in (*doubt.also, sample):
-            marked = replace(held, suspicion=doubt.doubt)
-            known.held.setdefault(held.datacenter, deque(maxlen=MOST_HELD)).append(marked)
-            if marked.time_s == known.newest[held.datacenter].time_s:
-                known.newest[held.datacenter] = marked
-
-    def _look_at(self, service: Service, window: ServiceWindow, known: _Known) -> None:
+    def _look_at(self, service: Service, window: ServiceWindow, known: Doubts) -> None:
         past = self._past(service, window, known)
-        roles = {center.name: center.role for center in self._fleets.current.fleet.datacenters}
-        bearing = [
-            cluster.datacenter
-            for cluster in service.clusters
-            if past.shares.get(cluster.datacenter, 0.0) > 0
-            or (roles.get(cluster.datacenter) in ACTIVE_ROLES and cluster.endpoints)
-        ]
-        known.doubts = {
-            name: doubt
-            for name, doubt in known.doubts.items()
-            if any(name == cluster.datacenter for cluster in service.clusters)
-        }
-        fresh_s = self._rules.fresh_s
-        received = dict.fromkeys(bearing, known.heard_s)
-        received |= {name: sample.received_s for name, sample in known.newest.items()}
-        # A reserve had nothing to report before it joined: its silence counts from the last move.
-        reserves = (name for name in bearing if roles.get(name) not in ACTIVE_ROLES)
-        received |= {name: max(received[name], past.moved_s) for name in reserves}
-        for name, time_s in known.refused_s.items():
-            received[name] = max(received.get(name, 0.0), time_s)
-        found = stopped({name: received[name] for name in bearing}, self._now(), fresh_s)
+        now_s, fresh_s = self._now(), self._rules.fresh_s
+        received_s = known.received_s()
+        declared = {cluster.datacenter for cluster in service.clusters}
+        here = {name: time_s for name, time_s in received_s.items() if name in declared}
+        known.forget(here, now_s - fresh_s)
+        found = stopped(self._expected_s(service, past, known), now_s, fresh_s)
         # Loads of different times tell nothing about shares.
         found = found or shares_exchanged(past, self._rules.limits)
-        known.looked = tuple(one for one in found if not self._forced(known, one))
+        known.looked = tuple(one for one in found if not known.is_forced(one, now_s))
 
-    def _forced(self, known: _Known, suspicion: Suspicion) -> bool:
-        now_s = self._now()
-        forces = (known.forced.get((name, suspicion.doubt)) for name in suspicion.centers)
-        return any(force is not None and force.until_s > now_s for force in forces)
+    def _expected_s(self, service: Service, past: Past, known: Doubts) -> dict[str, float]:
+        """Data centres that should send -> when they last did, or when the service was first heard.
+
+        Those that bear traffic, now or in normal times. A reserve had nothing to report before it
+        joined: its silence counts from the last move.
+        """
+        roles = {center.name: center.role for center in self._fleets.current.fleet.datacenters}
+        received_s = known.received_s()
+        expected: dict[str, float] = {}
+        for cluster in service.clusters:
+            name = cluster.datacenter
+            active = roles.get(name) in ACTIVE_ROLES
+            if (active and cluster.endpoints) or past.shares.get(name, 0.0) > 0:
+                last_s = received_s.get(name, known.heard_s)
+                expected[name] = last_s if active else max(last_s, past.moved_s)
+        return expected
 
 
-def _observations(service: str, known: _Known) -> tuple[Observation, ...]:
+def _observations(service: str, known: Doubts) -> tuple[Observation, ...]:
     return tuple(observed(service, suspicion) for suspicion in known.standing())
-
-
-def _earlier(known: _Known, newest: Sample) -> Suspicion:
-    """The doubt about a stored sample; an exchange is one of all that took part in it."""
-    doubt = Doubt(str(newest.suspicion))
-    centers: tuple[str, ...] = (newest.datacenter,)
-    if doubt is Doubt.SWAPPED:
-        centers = tuple(sorted(n for n, one in known.newest.items() if one.suspicion == doubt))
-    message = "the newest sample was suspicious before the restart"
-    return Suspicion(doubt=doubt, centers=centers, message=message)
-
-
-def _settle(known: _Known, datacenter: str, doubts: set[Doubt]) -> None:
-    """Let a force end when what it was for has been over for some samples."""
-    for key, force in list(known.forced.items()):
-        if key[0] == datacenter and key[1] is not Doubt.SHARES_SWAPPED:
-            force.good = 0 if key[1] in doubts else force.good + 1
-            if force.good >= SETTLED:
-                del known.forced[key]

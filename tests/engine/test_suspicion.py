@@ -8,7 +8,7 @@ from controlplane.domain.errors import Conflict, Refused
 from controlplane.domain.findings import Finding, Observation, Source
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.telemetry import Sample
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.topology import Role, StrategyName
 from controlplane.engine.forcing import Forcing
 from tests.builders import OPERATOR, fleet, sample, service
 from tests.engine.rig import Rig
@@ -273,6 +273,33 @@ async def test_a_service_that_is_undeclared_leaves_no_finding_behind() -> None:
     await site.intake.suspicions.look(site.intake.window)
     assert site.found == {}
     assert site.intake.suspicions.standing("tickets") == ()
+
+
+async def test_a_doubt_about_who_fell_silent_becomes_the_silence() -> None:
+    site = await Site().started()
+    await site.periods(1, EAST, request_rate_rps=4_400.0)
+    for number in range(3):
+        site.clock.time_s += PERIOD_S
+        await site.intake.accept([site.honest(number)[1]])
+    await site.intake.suspicions.look(site.intake.window)
+    assert site.found == {f"service/tickets datacenter/{EAST}": "metrics_stopped"}
+
+
+async def test_one_bad_sample_of_a_reserve_does_not_hold_the_service_for_ever() -> None:
+    site = Site()
+    declared = fleet(service(strategy=StrategyName.CPU_EQUALIZER))
+    centers = (declared.datacenters[0], replace(declared.datacenters[1], role=Role.CLOUD))
+    await site.declare(replace(declared, datacenters=centers))
+    for number in range(5):
+        site.clock.time_s += PERIOD_S
+        await site.intake.accept([site.honest(number)[0]])
+    await site.intake.accept([sample(WEST, site.clock.time_s, cpu_avg=9.0)])
+    assert site.found == {f"service/tickets datacenter/{WEST}": "metrics_refused"}
+    for number in range(3):
+        site.clock.time_s += PERIOD_S
+        await site.intake.accept([site.honest(number)[0]])
+    await site.intake.suspicions.look(site.intake.window)
+    assert site.found == {}
 
 
 async def test_late_samples_change_no_doubt() -> None:

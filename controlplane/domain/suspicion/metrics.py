@@ -33,10 +33,12 @@ PUNCTUAL = 0.9
 
 def judge(sample: Sample, past: Past, limits: SuspicionLimits) -> tuple[Suspicion, ...]:
     """Everything that makes the sample doubtful; () is trust."""
+    newest = past.newest.get(sample.datacenter)
+    if newest is not None and newest.suspicion and _again(sample, newest):
+        return (_of(sample, Doubt(newest.suspicion), "it was suspicious when it came first"),)
     doubts: list[Suspicion] = []
     if message := _jump(sample, past, limits):
         doubts.append(_of(sample, Doubt.JUMPED, message))
-    newest = past.newest.get(sample.datacenter)
     if newest is None or sample.time_s > newest.time_s:
         frozen = _frozen(sample, past, limits)
         doubts += [one for one in (frozen, swapped(sample, past, limits)) if one is not None]
@@ -64,6 +66,10 @@ def stopped(received_s: Mapping[str, float], now_s: float, fresh_s: float) -> tu
 def same_readings(one: Sample, other: Sample) -> bool:
     """Whether all readings are exactly equal."""
     return all(getattr(one, name) == getattr(other, name) for name in LIMITS)
+
+
+def _again(sample: Sample, newest: Sample) -> bool:
+    return sample.time_s == newest.time_s and same_readings(sample, newest)
 
 
 def _of(sample: Sample, doubt: Doubt, message: str, also: tuple[Sample, ...] = ()) -> Suspicion:

@@ -167,6 +167,15 @@ def test_what_is_sent_again_is_not_frozen() -> None:
         assert feed.take(wobbling(19)[0]) == ()
 
 
+def test_what_was_suspicious_is_so_when_it_is_sent_again() -> None:
+    feed = _settled()
+    assert _frozen_run(feed, 4) == [(23, "metrics_frozen")]
+    again = replace(wobbling(20)[0], time_s=NOW_S + 23 * PERIOD_S)
+    assert [one.doubt for one in feed.take(again)] == [Doubt.FROZEN]
+    # Corrected at the same time it is another sample.
+    assert feed.take(replace(again, cpu_avg=0.51)) == ()
+
+
 def test_silence_is_told_per_center_after_its_time() -> None:
     received_s = {"beta": NOW_S, "alpha": NOW_S}
     assert stopped(received_s, NOW_S + 120.0, 120.0) == ()
