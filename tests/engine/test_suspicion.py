@@ -307,3 +307,7 @@ async def test_late_samples_change_no_doubt() -> None:
     await site.periods(1, EAST, request_rate_rps=4_400.0)
     await site.intake.accept([sample(EAST, site.clock.time_s - 30.0, cpu_avg=0.41)])
     assert site.found == {f"service/tickets datacenter/{EAST}": "metrics_jumped"}
+    await site.intake.accept(
+        [sample(EAST, site.clock.time_s - 20.0, cpu_avg=0.42, request_rate_rps=9_999.0)]
+    )
+    assert "4400" in site.finding().observation.message

@@ -73,6 +73,13 @@ def test_a_busy_cpu_makes_an_overload_credible() -> None:
     assert feed.take(hot) == ()
 
 
+def test_the_end_of_an_overload_is_credible_too() -> None:
+    feed = Feed()
+    busy = {"response_time_ms": 5_000.0, "cpu_avg": 0.97}
+    feed.run(range(20), lambda s: replace(s, **busy, cpu_max=0.98 + s.load / 1e6))
+    assert feed.run(range(20, 25)) == []
+
+
 def test_requests_in_flight_make_long_answers_credible() -> None:
     slow = replace(wobbling(20)[0], request_rate_rps=40.0, response_time_ms=5_000.0)
     assert _settled().take(replace(slow, inflight=210.0)) == ()
