@@ -68,7 +68,9 @@ async def replace_fleet(
     services: Services,
     caller: Operator,
     dry_run: Annotated[bool, Query(description="Only tell what would change.")] = False,
-    force: Annotated[bool, Query(description="Also when much is removed or moved; audited.")] = False,
+    force: Annotated[
+        bool, Query(description="Also when much is removed or moved; audited.")
+    ] = False,
     reason: Reason = "",
     if_match: Annotated[str | None, Header(description="The generation that was read.")] = None,
 ) -> FleetChangeOut:
