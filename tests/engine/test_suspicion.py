@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.domain import canonical
+from controlplane.domain.decisions import Decision
 from controlplane.domain.errors import Conflict, Refused
 from controlplane.domain.findings import Finding, Observation, Source
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Role, StrategyName
 from controlplane.engine.forcing import Forcing
+from controlplane.engine.replay import Replays, ReplayStores
 from tests.builders import OPERATOR, fleet, sample, service
 from tests.engine.rig import Rig
 
@@ -311,3 +314,19 @@ async def test_late_samples_change_no_doubt() -> None:
         [sample(EAST, site.clock.time_s - 20.0, cpu_avg=0.42, request_rate_rps=9_999.0)]
     )
     assert "4400" in site.finding().observation.message
+
+
+async def test_a_decision_on_suspicious_metrics_is_made_again_from_its_record() -> None:
+    site = await Site().started()
+    await site.periods(1, EAST, request_rate_rps=4_400.0)
+    await site.tick()
+    decision = site.loop.decisions["tickets"]
+    assert canonical.decode(Decision, canonical.encode(decision)) == decision
+    stores = site.stores
+    replays = Replays(
+        ReplayStores(decisions=stores.decisions, fleets=stores.fleets, models=stores.models)
+    )
+    await site.records.flush()
+    again = await replays.of(decision.id)
+    assert again.difference == 0.0
+    assert again.verdict.outcome is Outcome.HELD
