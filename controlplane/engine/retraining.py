@@ -104,10 +104,17 @@ class Retraining:
             now_s=self._now(),
             busy=self._busy(service),
             tried_s=-math.inf if known.tried_s is None else known.tried_s,
-            trained_s=-math.inf if known.trained_s is None else known.trained_s,
+            trained_s=self._trained_s(service, known),
             errors=() if model is None else self._errors(service, model.digest),
             spread=0.0 if model is None else model.residual_spread,
         )
+
+    def _trained_s(self, service: str, known: Trainings) -> float:
+        """A model that came by hand has no job; it is as new as its place."""
+        if known.trained_s is not None:
+            return known.trained_s
+        since_s = self._parts.models.since_s.get(service, 0.0)
+        return since_s if since_s > 0 else -math.inf
 
     def _busy(self, service: str) -> bool:
         """Whether a training runs, or what an earlier one made is still on trial."""

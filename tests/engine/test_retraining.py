@@ -120,6 +120,32 @@ async def test_the_live_error_decides(
     assert list(triggers(b)) == ([] if wanted is None else [("tickets", wanted)])
 
 
+async def test_a_model_that_came_by_hand_is_as_new_as_its_place() -> None:
+    rig = Rig()
+    b, retraining = await learning(rig)
+    await report_for(rig, 2 * DAY_S)
+    rig.stores.models.put("tickets", "champion", MODEL)
+    await rig.models.restore()
+    rig.models._since_s["tickets"] = START_S
+    await retraining.look()
+    assert list(triggers(b)) == []
+    rig.clock.time_s += 7 * DAY_S
+    await retraining.look()
+    assert list(triggers(b)) == [("tickets", JobTrigger.WEEKLY)]
+
+
+async def test_not_while_a_model_is_on_trial() -> None:
+    rig = Rig()
+    b, retraining = await learning(rig)
+    await report_for(rig, 2 * DAY_S)
+    rig.models._shadows["tickets"] = MODEL
+    await retraining.look()
+    assert list(triggers(b)) == []
+    del rig.models._shadows["tickets"]
+    await retraining.look()
+    assert list(triggers(b)) == [("tickets", JobTrigger.WEEKLY)]
+
+
 async def test_a_store_that_is_away_is_for_the_next_cycle() -> None:
     rig = Rig()
     b, retraining = await learning(rig, "tickets", "video")
