@@ -2,9 +2,11 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.domain.guardrails.capacity import level
 from controlplane.domain.guardrails.state import Outcome
+from controlplane.domain.strategies.projection import use_by_share
 from controlplane.domain.strategies.situation import LearnedModel, Proposal
-from tests.domain.guardrails.drafting import rule, run
+from tests.domain.guardrails.drafting import LIMITS, rule, run
 from tests.domain.two_centers import LAWS, Load, changed, codes, law_model, situation
 
 
@@ -94,3 +96,9 @@ def test_a_bad_model_cannot_make_a_full_center_look_idle(model: LearnedModel) ->
     verdict = run(rule(0.40, 0.60), facts)
     assert codes(verdict.notes) == ["capacity_veto"]
     assert 95 * verdict.shares[1] / 50 <= 0.85 + 1e-9
+
+
+def test_bounds_that_cannot_hold_the_whole_load_share_it_by_what_they_allow() -> None:
+    facts = situation(load=Load(total_rps=60.0))
+    narrow = replace(LIMITS, low=0.1, high=0.4)
+    assert level(use_by_share(facts), facts, narrow) == pytest.approx((0.5, 0.5))

@@ -171,8 +171,8 @@ def test_a_thousand_services_on_four_pools_are_quick(seed: int) -> None:
     assert utilizations(facts, facts.after).max() > LIMITS.level
     taken = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         shares = fitted(facts, LIMITS)
-        taken.append(time.perf_counter() - start)
+        taken.append(time.process_time() - start)
     assert utilizations(facts, shares).max() <= LIMITS.level + EPSILON
     assert min(taken) < 0.050, taken
