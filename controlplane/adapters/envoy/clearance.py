@@ -21,7 +21,7 @@ from controlplane.adapters.envoy.quarantine import LONGEST_WORDS, Quarantine, Ve
 from controlplane.adapters.envoy.refusal_file import RefusalFile
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.adapters.envoy.search import NOT_JUDGED, Search
-from controlplane.domain.errors import Invalid, Rejected
+from controlplane.domain.errors import Invalid, Rejected, Retryable
 from controlplane.domain.findings import Observation
 from controlplane.domain.snapshot import Content, Snapshot
 from controlplane.domain.xds import ResourceType
@@ -76,7 +76,7 @@ class Clearance:
 
         Raises:
             Rejected: the local Envoy refuses it and no item can be blamed.
-            Retryable: the local Envoy gave no answer in time.
+            Retryable: the local Envoy gave no answer in time, or not enough of them.
         """
         await self._load()
         before = self._quarantine.exclusions
@@ -85,7 +85,7 @@ class Clearance:
             await asyncio.to_thread(self._quarantine.review, snapshot.content)
         try:
             made = await self._judged(artifact, snapshot)
-        except Rejected:
+        except (Rejected, Retryable):
             self._quarantine.reset(before)
             raise
         await self._save(before)
@@ -189,6 +189,13 @@ class Clearance:
                 return judged
         if suspects and self._quarantine.knows(ALL):
             return dict.fromkeys(sorted(suspects), NOT_JUDGED if late() else words)
+        if late():
+            raise Retryable(
+                "envoy_preflight_timeout",
+                f"{CHECKER} refuses the configuration ({words}), and no item of it could be blamed "
+                f"within {self._search_s:g} s; nothing was left out, because nothing is known to "
+                "be good yet",
+            )
         raise Rejected(
             "envoy_preflight_failed",
             f"{CHECKER} refuses the configuration, and no single item explains it: {words}",
