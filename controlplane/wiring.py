@@ -190,7 +190,7 @@ def _jobs(
     workshop = Workshop(
         WorkshopParts(
             fleets=parts.fleets,
-            samples=stores.samples,
+            samples=History(stores.minutes, stores.samples),
             decisions=stores.decisions,
             jobs=stores.jobs,
             trainer=ProcessTrainer(settings.data_dir / "training", settings.training_deadline_s),

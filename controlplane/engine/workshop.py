@@ -18,7 +18,7 @@ from controlplane.domain.retraining import Generation, RowChoice
 from controlplane.engine.dataset import RowMaker, pieces
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.models import Models
-from controlplane.ports import DecisionStore, JobStore, SampleStore, Trainer, TrainingOrder
+from controlplane.ports import DecisionStore, JobStore, Pages, Trainer, TrainingOrder
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +37,7 @@ class WorkshopParts:
     """What it reads from and hands over to."""
 
     fleets: Fleets
-    samples: SampleStore
+    samples: Pages
     decisions: DecisionStore
     jobs: JobStore
     trainer: Trainer

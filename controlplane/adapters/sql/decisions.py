@@ -1,4 +1,4 @@
-"""Decisions as canonical bytes, found by service and time, and the splits that they changed.
+"""Decisions as packed canonical bytes, found by service and time, and the splits they changed.
 
 A split is written with the decision that changed it, so that the history of a ratio is read from
 a few small rows and outlives the decisions.
@@ -6,6 +6,7 @@ a few small rows and outlives the decisions.
 
 import asyncio
 import json
+import zlib
 from collections.abc import Sequence
 
 from sqlalchemy import ScalarSelect, and_, delete, func, or_, select
@@ -21,6 +22,8 @@ from controlplane.domain import canonical
 from controlplane.domain.decisions import Decision, Split, split_of
 from controlplane.domain.errors import NotFound
 
+# The fastest level: a thousand decisions are packed in some 0.06 s, to a quarter of their size.
+PACKING = 1
 # Read at once: a few MB, far within a call's deadline.
 PAGE_ROWS = 500
 # Dropped per transaction, so that a snapshot that wants to be stored does not wait.
@@ -53,7 +56,7 @@ class SqlDecisionStore:
         found = await self._bodies(select(DECISIONS.c.body).where(DECISIONS.c.id == decision_id))
         if not found:
             raise NotFound("decision_not_found", f"there is no decision {decision_id}")
-        return canonical.decode(Decision, found[0])
+        return _unpacked(found[0])
 
     async def recent(
         self, service: str | None, limit: int, after: tuple[float, str] | None = None
@@ -141,7 +144,7 @@ def _rows(decisions: Sequence[Decision]) -> list[dict[str, object]]:
             "id": decision.id,
             "service": decision.service,
             "time_s": decision.time_s,
-            "body": canonical.encode(decision),
+            "body": _packed(decision),
         }
         for decision in decisions
     ]
@@ -183,4 +186,15 @@ def _splits(rows: Sequence[tuple[float, bytes]]) -> list[Split]:
 
 
 def _decoded(bodies: list[bytes]) -> list[Decision]:
-    return [canonical.decode(Decision, body) for body in bodies]
+    return [_unpacked(body) for body in bodies]
+
+
+def _packed(decision: Decision) -> bytes:
+    # What a decision read makes it some 10 kB long, and repeats itself.
+    return zlib.compress(canonical.encode(decision), PACKING)
+
+
+def _unpacked(body: bytes) -> Decision:
+    # Those of the first releases stand there as they are.
+    plain = body if body.startswith(b"{") else zlib.decompress(body)
+    return canonical.decode(Decision, plain)
