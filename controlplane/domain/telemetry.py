@@ -6,12 +6,16 @@ time by its callers.
 """
 
 import math
+from bisect import insort
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from controlplane.domain.errors import Invalid
 from controlplane.domain.topology import Fleet
 
+# Samples that a window keeps of one data centre. An hour of periods is 60; one that sends each
+# second, or the past of a day, must not make each sample as dear as its whole window.
+MOST_KEPT = 600
 # What a reading may be; beyond it the sample is a finding, not a fact.
 LIMITS: Mapping[str, tuple[float, float]] = {
     "request_rate_rps": (0.0, 1e8),
@@ -108,10 +112,15 @@ def check(sample: Sample, fleet: Fleet) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceWindow:
-    """Recent samples of one service, per data centre, oldest first. A frozen view."""
+    """Recent samples of one service, per data centre, oldest first. A frozen view.
+
+    Attributes:
+        latest_s: data centre -> no sample of it has a later time; `extended` keeps it.
+    """
 
     service: str
     samples: Mapping[str, tuple[Sample, ...]] = field(default_factory=dict)
+    latest_s: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
 
     def latest(self, datacenter: str) -> Sample | None:
         """The newest sample of one data centre, None when there is none."""
@@ -141,19 +150,30 @@ class ServiceWindow:
 def extended(window: ServiceWindow, samples: Iterable[Sample], keep_s: float) -> ServiceWindow:
     """The window with more samples: by time, a repeated time replaced, older than `keep_s` dropped.
 
+    Of one data centre `MOST_KEPT` stay, the newest.
+
     A repeated time keeps its first receipt: what is sent again is not new. A time ahead of its
     receipt counts as the receipt, so that one sender whose clock ran ahead does not hide what
     arrives after its clock is set right. `keep_s` counts back from the newest sample of the same
     data centre by that time, so one data centre's silence never drops another's history.
     """
     kept = dict(window.samples)
+    latest_s = dict(window.latest_s) or {
+        name: max(one.time_s for one in history) for name, history in kept.items() if history
+    }
     for sample in samples:
-        history = kept.get(sample.datacenter, ())
-        history = _joined(history, first_received(history, sample))
+        name = sample.datacenter
+        history = kept.get(name, ())
+        if sample.time_s > latest_s.get(name, -math.inf):
+            # The usual way, without a look at the whole history: nothing has this time yet.
+            latest_s[name] = sample.time_s
+            history = _appended(history, sample)
+        else:
+            history = _joined(history, first_received(history, sample))
         oldest_s = _order(history[-1])[0] - keep_s
         start = next(at for at, one in enumerate(history) if _order(one)[0] >= oldest_s)
-        kept[sample.datacenter] = history[start:]
-    return ServiceWindow(service=window.service, samples=kept)
+        kept[name] = history[max(start, len(history) - MOST_KEPT) :]
+    return ServiceWindow(service=window.service, samples=kept, latest_s=latest_s)
 
 
 def without(window: ServiceWindow, samples: Iterable[Sample]) -> ServiceWindow:
@@ -189,13 +209,16 @@ def shortened(window: ServiceWindow, since_s: float, least: int) -> ServiceWindo
     )
 
 
-def _joined(history: tuple[Sample, ...], sample: Sample) -> tuple[Sample, ...]:
-    if not history or (
-        _order(sample) > _order(history[-1]) and all(one.time_s != sample.time_s for one in history)
-    ):
+def _appended(history: tuple[Sample, ...], sample: Sample) -> tuple[Sample, ...]:
+    if not history or _order(sample) > _order(history[-1]):
         return (*history, sample)
-    by_time = {one.time_s: one for one in history} | {sample.time_s: sample}
-    return tuple(sorted(by_time.values(), key=_order))
+    return _joined(history, sample)
+
+
+def _joined(history: tuple[Sample, ...], sample: Sample) -> tuple[Sample, ...]:
+    others = [one for one in history if one.time_s != sample.time_s]
+    insort(others, sample, key=_order)
+    return tuple(others)
 
 
 def _order(sample: Sample) -> tuple[float, float]:

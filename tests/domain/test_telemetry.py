@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from controlplane.domain.errors import Invalid, NotFound
 from controlplane.domain.telemetry import (
     LIMITS,
+    MOST_KEPT,
     Sample,
     ServiceWindow,
     check,
@@ -133,3 +135,23 @@ def test_a_sample_sent_again_keeps_its_first_receipt() -> None:
     assert first_received(earlier, again) == sample(time_s=60, received_s=61.0, cpu_avg=0.9)
     other = sample(time_s=120, received_s=500.0)
     assert first_received(earlier, other) == other
+
+
+def test_a_window_keeps_so_many_samples_whatever_their_order() -> None:
+    times = [1000.0 + index for index in range(MOST_KEPT + 200)]
+    late_first = [*reversed(times[:300]), *times[300:]]
+    for order in (times, late_first, [*times[100:], *times[:100]]):
+        window = ServiceWindow(service="tickets")
+        for time_s in order:
+            one = replace(sample("beijing-1", time_s), received_s=5_000.0)
+            window = extended(window, (one,), 3_600.0)
+        kept = [one.time_s for one in window.samples["beijing-1"]]
+        assert kept == times[-MOST_KEPT:]
+
+
+def test_a_sample_that_is_sent_again_among_late_ones_is_replaced() -> None:
+    window = ServiceWindow(service="tickets")
+    for time_s, cpu in ((1.0, 0.1), (3.0, 0.3), (2.0, 0.2), (3.0, 0.9), (1.0, 0.8), (4.0, 0.4)):
+        window = extended(window, (sample("beijing-1", time_s, cpu_avg=cpu),), 3_600.0)
+    kept = [(one.time_s, one.cpu_avg) for one in window.samples["beijing-1"]]
+    assert kept == [(1.0, 0.8), (2.0, 0.2), (3.0, 0.9), (4.0, 0.4)]
