@@ -17,8 +17,8 @@ from training import simulator, world
 CYCLE_MINUTES = 5
 # Cycles from promotion to demotion as docs/adr/0010 states them, and two for looking at it.
 DEMOTED_WITHIN = {"constant": 15, "inverted": 17, "not_a_number": 15}
-# What the API tells at once.
-MOST_DECISIONS = 200
+# Asked for often and few at a time: two hundred take the program a noticeable part of a cycle here.
+MOST_DECISIONS = 30
 # Weather for runs that have to wait for a busy machine.
 SPARE = 5_000
 LOW, HIGH, HOT_STEP = 0.20, 0.80, 0.15
@@ -243,7 +243,7 @@ class Story:
         figures["minutes_over_declared_capacity"] = sum(self._over_declared())
         figures["minutes_saturated"] = sum(max(minute.use) > 1.0 for minute in player.seen)
         late = [line for line in self.server.log.read_text().splitlines() if "cycle.late" in line]
-        assert figures.values["late_cycles"] == 0, (figures.values, late)
+        assert figures.values["late_cycles"] == 0, (figures.values, late[:9])
         assert figures.values["failed_trainings"] == 0, figures.values
         assert figures.values["guard_violations"] == 0, figures.values
         assert figures.values["minutes_over_declared_capacity"] == 0, figures.values
