@@ -8,6 +8,7 @@ beside the one that decides, and becomes `champion`.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 
 
 class Alias(StrEnum):
@@ -85,13 +86,25 @@ def earlier_champion(log: Iterable[Promotion]) -> str:
     """
     pile: list[str] = []
     for step in log:
-        if step.event is PromotionEvent.ROLLED_BACK and step.model in pile:
-            del pile[pile.index(step.model) + 1 :]
+        if step.event is PromotionEvent.ROLLED_BACK and step.model in pile[:-1]:
+            # The newest one below the top: a model may have been champion several times.
+            while pile.pop() and pile[-1] != step.model:
+                pass
         elif step.event in IN_SERVICE:
             for model in (step.before, step.model):
                 if model and pile[-1:] != [model]:
                     pile.append(model)
     return pile[-2] if len(pile) > 1 else ""
+
+
+def is_demoted(log: Iterable[Promotion], model: str) -> bool:
+    """Whether the log says that a model was demoted since a champion was last put in service.
+
+    Args:
+        log: of one service, newest first.
+    """
+    since = takewhile(lambda step: step.event not in IN_SERVICE, log)
+    return any(step.event is PromotionEvent.DEMOTED and step.model == model for step in since)
 
 
 def in_service_since_s(log: Iterable[Promotion]) -> float:

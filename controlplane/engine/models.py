@@ -23,6 +23,7 @@ from controlplane.domain.promotions import (
     PromotionEvent,
     earlier_champion,
     in_service_since_s,
+    is_demoted,
 )
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.engine.fleets import Fleets
@@ -188,11 +189,13 @@ class Models:
                 del self._shadows[service]
 
     async def demoted(self, service: str, digest: str, words: str) -> None:
-        """Write down that the champion lost its service to the rule; once per demotion."""
+        """Write down that the champion lost its service to the rule; once per demotion.
+
+        A restarted process sees the demotion anew, and others may have been enrolled since.
+        """
         async with self._stepping:
-            newest = await self._registry.promotions(service, 1)
-            known = {(step.event, step.model) for step in newest}
-            if (PromotionEvent.DEMOTED, digest) not in known:
+            steps = await self._registry.promotions(service, LOG_READ)
+            if not is_demoted(steps, digest):
                 step = self._step(PromotionEvent.DEMOTED, service, digest)
                 await self._record(step, OURSELVES, words)
 

@@ -9,6 +9,7 @@ from controlplane.domain.promotions import (
     aliases_after,
     earlier_champion,
     in_service_since_s,
+    is_demoted,
 )
 
 PROMOTED, BACK = PromotionEvent.PROMOTED, PromotionEvent.ROLLED_BACK
@@ -57,6 +58,8 @@ def test_a_demoted_champion_stays_champion_and_is_never_its_own_challenger() -> 
         ([(PROMOTED, "m1"), (PROMOTED, "m2"), (PromotionEvent.DEMOTED, "m2")], "m1"),
         ([(PROMOTED, "m1"), (PROMOTED, "m2"), (PROMOTED, "m3"), (BACK, "m2")], "m1"),
         ([(PROMOTED, "m1"), (PROMOTED, "m2"), (BACK, "m1")], ""),
+        ([*((PROMOTED, m) for m in ("m1", "m2", "m1", "m3")), (BACK, "m1")], "m2"),
+        ([*((PROMOTED, m) for m in ("m1", "m2", "m1", "m3")), (BACK, "m1"), (BACK, "m2")], "m1"),
         ([(PROMOTED, "m1"), (PROMOTED, "m2"), (BACK, "m1"), (PROMOTED, "m3")], "m1"),
         ([(PROMOTED, "m1"), (PROMOTED, "m2"), (PROMOTED, "m1")], "m2"),
     ],
@@ -74,3 +77,16 @@ def test_since_when_the_champion_is_in_service() -> None:
     steps = [step(PROMOTED, "m1", time_s=5.0), step(PromotionEvent.DEMOTED, "m1", time_s=9.0)]
     assert in_service_since_s(steps) == 5.0
     assert in_service_since_s(steps[1:]) == 0.0
+
+
+def test_a_demotion_counts_until_a_champion_is_put_in_service_again() -> None:
+    demoted, enrolled = (PromotionEvent.DEMOTED, "m1"), (PromotionEvent.ENROLLED, "m2")
+    for steps, known in (
+        ([], False),
+        ([(PROMOTED, "m1"), demoted], True),
+        ([(PROMOTED, "m1"), demoted, enrolled, (PromotionEvent.REFUSED, "m2")], True),
+        ([(PROMOTED, "m1"), demoted, (PROMOTED, "m1")], False),
+        ([(PROMOTED, "m1"), enrolled], False),
+    ):
+        log = [step(event, model) for event, model in steps]
+        assert is_demoted(reversed(log), "m1") is known

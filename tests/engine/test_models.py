@@ -130,6 +130,13 @@ async def test_a_demotion_is_written_down_once() -> None:
         (PromotionEvent.DEMOTED, "m1"),
     ]
     assert rig.stores.audit.entries[-1].author == "signalbox"
+    # A restarted process sees it anew, though a challenger has come and gone since.
+    await _enroll(rig, "m2")
+    await rig.models.refuse("tickets", "m2", "too wrong")
+    again = await rig.restart()
+    await again.models.demoted("tickets", "m1", "lost its skill")
+    assert [event for event, _ in await _events(again)].count(PromotionEvent.DEMOTED) == 1
+    assert again.models.refused["tickets"].reason == "too wrong"
 
 
 def _damage(monkeypatch: pytest.MonkeyPatch, digest: str) -> None:
