@@ -90,7 +90,8 @@ class RowMaker:
         for sample in samples:
             if sample.suspicion is not None:
                 continue
-            period = round(sample.time_s / self._period_s)
+            # Not `round`, which takes every second half to the same even number.
+            period = math.floor(sample.time_s / self._period_s + 0.5)
             if period != self._period:
                 self._close()
                 self._period = period

@@ -109,3 +109,9 @@ def test_a_suspicious_sample_is_as_good_as_none() -> None:
     samples[4] = replace(samples[4], suspicion="metrics_jumped", request_rate_rps=4e6)
     rows = _rows(dataset(service(), samples, [], 60.0))
     assert [float(row["time_s"]) for row in rows] == [60.0, 240.0]
+
+
+def test_senders_at_the_half_of_a_period_lose_no_row() -> None:
+    samples = [sample(c, 30.0 + 60.0 * n) for n in range(20) for c in ("beijing-1", "beijing-2")]
+    rows = _rows(dataset(service(), samples, [], 60.0))
+    assert [float(row["time_s"]) for row in rows] == [30.0 + 60.0 * n for n in range(19)]
