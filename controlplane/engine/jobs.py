@@ -57,6 +57,7 @@ class Jobs:
         self._waiting = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._unwanted: dict[str, str] = {}
+        self._failed: set[str] = set()
         self.ended: Counter[JobState] = Counter()
         self.seconds = 0.0
 
@@ -72,8 +73,13 @@ class Jobs:
 
     async def restore(self) -> None:
         """Take up the queue of the last process; what ran then failed, and is queued once more."""
+        ended: dict[str, Job] = {}
         for job in reversed(await self._parts.store.recent(None, RESTORED)):
             self._remember(job)
+            if job.final and job.state is not JobState.CANCELLED:
+                ended[job.service] = job
+        for job in ended.values():
+            self._tell(job)
         unfinished = await self._parts.store.unfinished()
         for job in unfinished:
             if job.state is JobState.QUEUED:
@@ -82,6 +88,12 @@ class Jobs:
         for job in unfinished:
             if job.state is JobState.RUNNING:
                 await self._died(job)
+
+    def look(self) -> None:
+        """Forget the failures of services that are no longer declared."""
+        for gone in [name for name in self._failed if not self._parts.workshop.knows(name)]:
+            self._failed.discard(gone)
+            self._findings.report(Source.JOBS, (), scope=gone)
 
     async def by_id(self, job_id: str) -> Job:
         """One job as it is now; NotFound."""
@@ -216,9 +228,16 @@ class Jobs:
         log.info(
             "job.ended", job=job.id, state=job.state, message=job.message, result=job.result[:12]
         )
+        self._tell(job)
+
+    def _tell(self, job: Job) -> None:
+        """A failure is a finding while the service is there, until its next training."""
         if job.state is not JobState.CANCELLED:
-            failed = (_failure(job),) if job.state is JobState.FAILED else ()
-            self._findings.report(Source.JOBS, failed, scope=job.service)
+            failed = job.state is JobState.FAILED and self._parts.workshop.knows(job.service)
+            self._failed.discard(job.service)
+            self._failed.update([job.service] if failed else [])
+            found = (_failure(job),) if failed else ()
+            self._findings.report(Source.JOBS, found, scope=job.service)
 
     def _enqueue(self, job: Job) -> None:
         self._open[job.id] = job
@@ -239,11 +258,14 @@ class Jobs:
 
     async def _died(self, job: Job) -> None:
         ended = advanced(job, JobEvent.FAIL, self._now(), "the process ended while it ran")
-        await self._parts.store.put(replace(ended, error="job_interrupted"))
+        ended = replace(ended, error="job_interrupted")
+        await self._parts.store.put(ended)
+        self._remember(ended)
         self.ended[JobState.FAILED] += 1
         if (second := again(job, self._now())) is not None:
             await self._parts.store.put(second)
             self._enqueue(second)
+        self._tell(ended)
         log.warning("job.interrupted", job=job.id, again=second is not None)
 
     def _check_room(self, service: str) -> None:

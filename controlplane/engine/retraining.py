@@ -74,6 +74,7 @@ class Retraining:
 
     async def look(self) -> None:
         """Submit a training for each service that needs one; a store that is away is for later."""
+        self._parts.jobs.look()
         for service in self._parts.fleets.current.fleet.services:
             if service.strategy not in LEARNED or len(service.clusters) != 2:
                 continue

@@ -73,6 +73,11 @@ class Workshop:
         declared = self._parts.fleets.current.fleet.service(service)
         RowMaker(declared, (), self._rules.period_s)
 
+    def knows(self, service: str) -> bool:
+        """Whether the service is declared."""
+        declared = self._parts.fleets.current.fleet.services
+        return any(one.name == service for one in declared)
+
     async def make(self, job: Job, told: Told) -> str:
         """Train and register; the model's digest.
 
@@ -115,9 +120,13 @@ class Workshop:
 
 async def until_stored(write: Callable[[], Awaitable[T]]) -> T:
     """Repeat a write while the store is away: minutes of training must not be lost with it."""
+    reason = ""
     while True:
         try:
             return await write()
         except Retryable as error:
-            log.warning("job.store_away", reason=error.message)
+            # Once, not at every try.
+            if error.message != reason:
+                reason = error.message
+                log.warning("job.store_away", reason=reason)
             await asyncio.sleep(max(STORE_RETRY_S, error.after_s))

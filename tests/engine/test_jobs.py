@@ -202,6 +202,32 @@ async def test_a_second_death_is_the_last_try() -> None:
     assert b.jobs.open == {}
     states = {job.state for job in await b.jobs.recent("tickets", 9)}
     assert states == {JobState.FAILED}
+    # It counts as a try, so that the next one waits for the pause.
+    assert b.jobs.trainings["tickets"].tried_s == b.rig.clock.now()
+    (finding,) = b.findings.standing()
+    assert "job_interrupted" in finding.observation.message
+    await b.end()
+
+
+async def test_a_failure_is_told_after_a_restart_while_its_service_is_declared() -> None:
+    b = await bench()
+    b.trainer.error = Invalid("too_few_rows", "12 rows")
+    b.trainer.go.set()
+    job = await b.jobs.submit("tickets", JobTrigger.WEEKLY, OPERATOR)
+    await b.until(job, JobState.FAILED)
+    (before,) = b.findings.standing()
+    await b.end()
+    b = await bench(await b.rig.restart())
+    (after,) = b.findings.standing()
+    assert after.id == before.id
+    b.jobs.look()
+    assert b.findings.standing() == [after]
+    await b.rig.declare(fleet(service("video")))
+    b.jobs.look()
+    assert b.findings.standing() == []
+    await b.end()
+    b = await bench(await b.rig.restart())
+    assert b.findings.standing() == []
     await b.end()
 
 
