@@ -75,6 +75,15 @@ def reading(sample: Sample, name: str) -> float:
     return math.nan if value is None else value
 
 
+def order(sample: Sample) -> tuple[float, float]:
+    """By what samples of one data centre are ordered: when each was true.
+
+    At the latest when it was received, so that a sender whose clock ran ahead does not hide what
+    comes after its clock is set right.
+    """
+    return min(sample.time_s, sample.received_s), sample.time_s
+
+
 def load_measure(samples: Iterable[Sample]) -> str:
     """The load measure that all samples share: request rate, else ingress bandwidth.
 
@@ -170,8 +179,8 @@ def extended(window: ServiceWindow, samples: Iterable[Sample], keep_s: float) ->
             history = _appended(history, sample)
         else:
             history = _joined(history, first_received(history, sample))
-        oldest_s = _order(history[-1])[0] - keep_s
-        start = next(at for at, one in enumerate(history) if _order(one)[0] >= oldest_s)
+        oldest_s = order(history[-1])[0] - keep_s
+        start = next(at for at, one in enumerate(history) if order(one)[0] >= oldest_s)
         kept[name] = history[max(start, len(history) - MOST_KEPT) :]
     return ServiceWindow(service=window.service, samples=kept, latest_s=latest_s)
 
@@ -210,17 +219,12 @@ def shortened(window: ServiceWindow, since_s: float, least: int) -> ServiceWindo
 
 
 def _appended(history: tuple[Sample, ...], sample: Sample) -> tuple[Sample, ...]:
-    if not history or _order(sample) > _order(history[-1]):
+    if not history or order(sample) > order(history[-1]):
         return (*history, sample)
     return _joined(history, sample)
 
 
 def _joined(history: tuple[Sample, ...], sample: Sample) -> tuple[Sample, ...]:
     others = [one for one in history if one.time_s != sample.time_s]
-    insort(others, sample, key=_order)
+    insort(others, sample, key=order)
     return tuple(others)
-
-
-def _order(sample: Sample) -> tuple[float, float]:
-    """When a sample was true, at the latest when it was received."""
-    return min(sample.time_s, sample.received_s), sample.time_s

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from controlplane.domain.suspicion.doubt import FORCIBLE, Doubt, Suspicion
-from controlplane.domain.telemetry import Sample
+from controlplane.domain.telemetry import Sample, order
 
 # Held samples per data centre that a force takes in: the window of an hour and some more.
 MOST_HELD = 100
@@ -80,13 +80,18 @@ class Doubts:
         self.told.update(dict.fromkeys(doubt.centers, doubt))
         for one in (*doubt.also, sample):
             marked = replace(one, suspicion=doubt.doubt.value)
-            self.held.setdefault(one.datacenter, deque(maxlen=MOST_HELD)).append(marked)
+            self._keep(marked)
             if one.time_s == self.newest[one.datacenter].time_s:
                 self.newest[one.datacenter] = marked
 
     def restore(self, samples: Collection[Sample]) -> None:
-        """Take up what was stored before a restart, by time."""
-        self.newest.update({sample.datacenter: sample for sample in samples})
+        """Take up what was stored before a restart."""
+        for sample in sorted(samples, key=order):
+            self.newest[sample.datacenter] = sample
+            if sample.suspicion in FORCIBLE:
+                self._keep(sample)
+            else:
+                self.held.pop(sample.datacenter, None)
         for center, newest in self.newest.items():
             if newest.suspicion in FORCIBLE:
                 self.told[center] = self._earlier(newest)
@@ -116,21 +121,29 @@ class Doubts:
         self.newest.update({sample.datacenter: sample for sample in released})
         return tuple(released)
 
-    def settle(self, center: str, doubts: Collection[Doubt]) -> None:
-        """Let a force end when what it was for has been over for some samples."""
+    def settle(self, sample: Sample, doubts: Collection[Doubt]) -> None:
+        """Let a force end when what it was for has been over for some new samples."""
+        if not self._is_new(sample):
+            return
         for key, force in list(self.forces.items()):
-            if key[0] == center and key[1] is not Doubt.SHARES_SWAPPED:
+            if key[0] == sample.datacenter and key[1] is not Doubt.SHARES_SWAPPED:
                 force.good = 0 if key[1] in doubts else force.good + 1
                 if force.good >= SETTLED:
                     del self.forces[key]
 
     def _is_late(self, sample: Sample) -> bool:
         newest = self.newest.get(sample.datacenter)
-        return newest is not None and sample.time_s < newest.time_s
+        return newest is not None and order(sample) < order(newest)
+
+    def _is_new(self, sample: Sample) -> bool:
+        newest = self.newest.get(sample.datacenter)
+        return newest is None or order(sample) > order(newest)
+
+    def _keep(self, sample: Sample) -> None:
+        self.held.setdefault(sample.datacenter, deque(maxlen=MOST_HELD)).append(sample)
 
     def _end_silence(self, sample: Sample) -> None:
-        newest = self.newest.get(sample.datacenter)
-        if newest is None or sample.time_s > newest.time_s:
+        if self._is_new(sample):
             silence = (Doubt.STOPPED, (sample.datacenter,))
             self.looked = tuple(one for one in self.looked if (one.doubt, one.centers) != silence)
 

@@ -85,7 +85,7 @@ class Suspicions:
         known = self._known(sample.service, sample.received_s)
         declared = self._fleets.current.fleet.service(sample.service)
         doubts = judge(sample, self._past(declared, window, known), self._rules.limits)
-        known.settle(sample.datacenter, {doubt.doubt for doubt in doubts})
+        known.settle(sample, {doubt.doubt for doubt in doubts})
         now_s = self._now()
         found = next((doubt for doubt in doubts if not known.is_forced(doubt, now_s)), None)
         if found is None:

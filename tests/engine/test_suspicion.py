@@ -330,3 +330,39 @@ async def test_a_decision_on_suspicious_metrics_is_made_again_from_its_record() 
     again = await replays.of(decision.id)
     assert again.difference == 0.0
     assert again.verdict.outcome is Outcome.HELD
+
+
+async def test_a_sender_whose_clock_is_set_right_has_not_stopped() -> None:
+    site = await Site().started()
+    for number in range(16):
+        site.clock.time_s += PERIOD_S
+        east, west = site.honest(number)
+        ahead_s = 250.0 if number < 5 else 3.7
+        await site.intake.accept([replace(east, time_s=east.time_s + ahead_s), west])
+        await site.intake.suspicions.look(site.intake.window)
+        assert site.found == {}
+    await site.periods(1, EAST, request_rate_rps=4_400.0)
+    assert set(site.found.values()) == {"metrics_jumped"}
+
+
+async def test_a_sample_that_is_sent_again_does_not_end_a_force() -> None:
+    site = await Site().started()
+    stuck = site.honest(3)[0]
+    for number in range(10):
+        site.clock.time_s += PERIOD_S
+        again = [replace(stuck, time_s=site.clock.time_s)] * 4
+        await site.intake.accept([*again, site.honest(number)[1]])
+        if number == 4:
+            await site.forcing.force(site.finding().id, OPERATOR, "a test system")
+    assert site.found == {}
+
+
+async def test_a_force_after_a_restart_takes_in_what_was_held_before_it() -> None:
+    site = await Site().started()
+    await site.periods(10, EAST, request_rate_rps=4_400.0)
+    other = await site.restart()
+    (finding,) = other.findings.standing()
+    forcing = Forcing(other.intake, other.stores.audit, other.instruments)
+    await forcing.force(finding.id, OPERATOR, "the flash sale has begun")
+    newest = [one.request_rate_rps for one in other.intake.window("tickets").samples[EAST][-10:]]
+    assert newest == [4_400.0] * 10

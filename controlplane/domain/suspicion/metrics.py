@@ -19,7 +19,7 @@ from controlplane.domain.suspicion.past import (
     reference,
     true_s,
 )
-from controlplane.domain.telemetry import LIMITS, Sample
+from controlplane.domain.telemetry import LIMITS, Sample, order
 
 # Another centre's whole load, and as much again, may come at once when it fails over.
 FAILOVER = 2.0
@@ -39,7 +39,7 @@ def judge(sample: Sample, past: Past, limits: SuspicionLimits) -> tuple[Suspicio
     doubts: list[Suspicion] = []
     if message := _jump(sample, past, limits):
         doubts.append(_of(sample, Doubt.JUMPED, message))
-    if newest is None or sample.time_s > newest.time_s:
+    if newest is None or order(sample) > order(newest):
         frozen = _frozen(sample, past, limits)
         doubts += [one for one in (frozen, swapped(sample, past, limits)) if one is not None]
     return tuple(doubts)
