@@ -201,19 +201,20 @@ class ReconcileLoop:
         parts = self._parts
         fleet = parts.fleets.current.fleet
         names = [service.name for service in fleet.services]
+        now_s = self._now()
         return Facts(
             fleet=fleet,
             windows={name: parts.intake.window(name) for name in names},
             models=parts.models.champions,
             shares=published_shares(parts.publication.current),
-            states=states_of(self._decisions, parts.models.since_s),
+            states=states_of(self._decisions, parts.models.since_s, fleet, now_s),
             cadence=self._cadence,
             limits=self._limits,
-            now_s=self._now(),
+            now_s=now_s,
             generation=parts.fleets.current.generation,
             suspicions={name: parts.intake.suspicions.standing(name) for name in names},
             shadows=parts.models.shadows,
-            trials=trials_of(self._decisions, parts.models.enrolled_s),
+            trials=trials_of(self._decisions, parts.models.enrolled_s, fleet),
         )
 
     async def _publish(self, wanted: Snapshot) -> int:

@@ -13,16 +13,17 @@ import structlog
 
 from controlplane.domain.decisions import Decision, Trigger
 from controlplane.domain.errors import ControlPlaneError, Invalid
+from controlplane.domain.features import CENTERS
 from controlplane.domain.findings import Observation, Severity, Source
 from controlplane.domain.guardrails.limits import EnvelopeLimits
-from controlplane.domain.guardrails.state import GuardState, renewed
+from controlplane.domain.guardrails.state import Demotion, GuardState, rearranged, renewed
 from controlplane.domain.guardrails.trial import Assessment, Standing, Trial, assessed, continued
 from controlplane.domain.ladder import standing_demotion
 from controlplane.domain.promotions import Promoting
 from controlplane.domain.strategies.registry import LEARNED, propose
 from controlplane.domain.strategies.rules import failed
 from controlplane.domain.strategies.situation import LearnedModel, Note, Proposal, Situation
-from controlplane.domain.topology import Service, StrategyName
+from controlplane.domain.topology import Fleet, Service, StrategyName
 from controlplane.engine.cycle import Facts, decide, situate
 from controlplane.engine.models import OURSELVES, Models
 from controlplane.engine.stages import Instruments
@@ -60,26 +61,54 @@ def answered(situation: Situation) -> Proposal:
 
 
 def states_of(
-    decisions: Mapping[str, Decision], since_s: Mapping[str, float]
+    decisions: Mapping[str, Decision], since_s: Mapping[str, float], fleet: Fleet, now_s: float
 ) -> dict[str, GuardState]:
-    """What the guards remember; of a model that was put in service since, nothing."""
-    return {
-        name: renewed(decision.state)
-        if since_s.get(name, 0.0) >= decision.time_s
-        else decision.state
-        for name, decision in decisions.items()
-    }
+    """What the guards remember; of a model that was put in service since, nothing.
+
+    A model knows its two data centres by their place. When others are there, as after an exchange
+    of roles, it is demoted until it is promoted again, or one that was trained on the new ones.
+    """
+    states: dict[str, GuardState] = {}
+    centers = _centers(fleet)
+    for name, decision in decisions.items():
+        promoted = since_s.get(name, 0.0) >= decision.time_s
+        state = renewed(decision.state) if promoted else decision.state
+        now = centers.get(name, decision.centers)
+        if now != decision.centers:
+            demotion = state.demotion if promoted else _displaced(decision, now, now_s)
+            state = rearranged(state, demotion)
+        states[name] = state
+    return states
 
 
 def trials_of(
-    decisions: Mapping[str, Decision], enrolled_s: Mapping[str, float]
+    decisions: Mapping[str, Decision], enrolled_s: Mapping[str, float], fleet: Fleet
 ) -> dict[str, Trial]:
-    """The trials that go on; one that was enrolled since begins anew."""
+    """The trials that go on; one that was enrolled since, or of other centres, begins anew."""
+    centers = _centers(fleet)
     return {
         name: decision.trial
         for name, decision in decisions.items()
-        if decision.trial is not None and enrolled_s.get(name, 0.0) < decision.time_s
+        if decision.trial is not None
+        and enrolled_s.get(name, 0.0) < decision.time_s
+        and centers.get(name, decision.centers) == decision.centers
     }
+
+
+def _centers(fleet: Fleet) -> dict[str, tuple[str, ...]]:
+    return {
+        service.name: tuple(cluster.datacenter for cluster in service.clusters)
+        for service in fleet.services
+    }
+
+
+def _displaced(decision: Decision, now: tuple[str, ...], now_s: float) -> Demotion | None:
+    """For more than two centres a model has no say anyway, and there is nothing to take."""
+    if not decision.model or len(now) != len(CENTERS):
+        return decision.state.demotion
+    before = "/".join(decision.centers)
+    reason = f"its data centres were {before}, in this order; they are {'/'.join(now)} now"
+    return Demotion(model=decision.model, time_s=now_s, reason=reason)
 
 
 def _without_answer(
@@ -177,7 +206,7 @@ def _demoted(service: str, digest: str, words: str) -> Observation:
     return Observation(
         code="model_demoted",
         subject=f"service/{service}",
-        message=f"model {digest[:12]} lost its skill: {words}",
+        message=f"model {digest[:12]} is demoted: {words}",
         held="the strategy runs as cpu_equalizer",
         force=f"signalbox models promote {service} {digest[:12]}, or promote a better one",
     )

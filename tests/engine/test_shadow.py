@@ -1,7 +1,7 @@
 """Trials, promotions and demotions through the loop, with models that are sound, bad or broken."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -11,10 +11,10 @@ from controlplane.domain.decisions import Trigger
 from controlplane.domain.findings import Source
 from controlplane.domain.promotions import Alias, Promoting, PromotionEvent
 from controlplane.domain.strategies.situation import LearnedModel
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.topology import Datacenter, Fleet, Role, StrategyName
 from controlplane.engine.replay import Replays, ReplayStores
 from controlplane.ports import StoredModel
-from tests.builders import OPERATOR, fleet, service
+from tests.builders import OPERATOR, cluster, fleet, service
 from tests.engine.rig import Rig
 from tests.fakes import read_label
 
@@ -97,6 +97,13 @@ class Story:
     def champion(self) -> str:
         model = self.rig.models.champions.get("tickets")
         return "" if model is None else model.digest
+
+
+def _replays(rig: Rig) -> Replays:
+    stores = rig.stores
+    return Replays(
+        ReplayStores(decisions=stores.decisions, fleets=stores.fleets, models=stores.models)
+    )
 
 
 @pytest.mark.parametrize("kind", ["constant", "inverted", "nan", "raising"])
@@ -268,11 +275,65 @@ async def test_a_decision_without_the_answer_of_its_model_is_made_again() -> Non
     story = await Story().begin()
     await story.promote("raising")
     await story.live(3)
-    stores = story.rig.stores
-    replays = Replays(
-        ReplayStores(decisions=stores.decisions, fleets=stores.fleets, models=stores.models)
-    )
-    again = await replays.of(story.rig.loop.decisions["tickets"].id)
+    again = await _replays(story.rig).of(story.rig.loop.decisions["tickets"].id)
     assert again.identical
     assert again.proposal.failed
     assert again.verdict.state == story.rig.loop.decisions["tickets"].state
+
+
+def _exchanged(declared: Fleet) -> Fleet:
+    """The same fleet with the roles of its data centres exchanged, and so their order."""
+    roles = [center.role for center in reversed(declared.datacenters)]
+    centers = zip(declared.datacenters, roles, strict=True)
+    return replace(declared, datacenters=tuple(replace(c, role=role) for c, role in centers))
+
+
+async def test_a_model_is_demoted_when_its_data_centers_change_places() -> None:
+    story = await Story().begin()
+    await story.promote("sound")
+    await story.live(3)
+    await story.enroll("sound2")
+    await story.live(3)
+    await story.rig.declare(_exchanged(story.rig.fleets.current.fleet))
+    await story.live(1)
+    decision = story.rig.loop.decisions["tickets"]
+    assert (decision.centers[0], decision.strategy) == ("beijing-2", StrategyName.CPU_EQUALIZER)
+    assert (story.codes[0], story.findings()) == ("skill_demoted", ["model_demoted"])
+    assert decision.state.demotion is not None
+    assert decision.state.demotion.reason.endswith("they are beijing-2/beijing-1 now")
+    assert decision.trial is not None
+    assert decision.trial.ledger.pairs == ()
+    again = await _replays(story.rig).of(decision.id)
+    assert (again.identical, again.verdict.state) == (True, decision.state)
+    await story.restart()
+    await story.live(1)
+    assert (story.codes[0], story.findings()) == ("skill_demoted", ["model_demoted"])
+    await story.rig.models.promote("tickets", "sound", OPERATOR, "it knows them")
+    await story.live(2)
+    assert story.rig.loop.decisions["tickets"].model == "sound"
+    assert story.findings() == []
+
+
+async def test_a_promotion_after_the_exchange_counts() -> None:
+    story = await Story().begin()
+    await story.promote("sound")
+    await story.live(2)
+    await story.rig.declare(_exchanged(story.rig.fleets.current.fleet))
+    await story.promote("sound2")
+    await story.live(1)
+    assert story.rig.loop.decisions["tickets"].model == "sound2"
+
+
+async def test_a_third_data_center_demotes_nobody() -> None:
+    story = await Story().begin()
+    await story.promote("sound")
+    await story.live(2)
+    declared = story.rig.fleets.current.fleet
+    third = Datacenter(name="cloud-1", role=Role.CLOUD, region="south")
+    (own,) = declared.services
+    wider = replace(own, clusters=(*own.clusters, cluster("cloud-1", 50.0, range(9201, 9203))))
+    await story.rig.declare(
+        replace(declared, datacenters=(*declared.datacenters, third), services=(wider,))
+    )
+    await story.live(1)
+    assert story.findings() == []

@@ -91,3 +91,20 @@ class Verdict:
 def renewed(state: GuardState) -> GuardState:
     """The state after a promotion: a promoted model starts without a past, the same one too."""
     return replace(state, ledger=Ledger(), demotion=None, reverts_s=())
+
+
+def rearranged(state: GuardState, demotion: Demotion | None) -> GuardState:
+    """The state after data centres came, went or changed their order: shares of before say nothing.
+
+    Args:
+        demotion: of a model that knows them by their place.
+    """
+    return replace(
+        state,
+        previous=(),
+        moved_to=(),
+        expected_ms=0.0,
+        cycles_over=0,
+        ledger=Ledger(),
+        demotion=demotion,
+    )
