@@ -13,7 +13,9 @@ DECISIONS = "/v1/decisions"
 # Of two on one column the later one shows: what was decided outranks what was in force.
 APPLIED, PROPOSED, DECIDED = "a", "p", "D"
 
-app = typer.Typer(help="Decisions: what was decided, from which curve, and why.")
+app = typer.Typer(
+    help="Decisions: what was decided, from which curve, and why.", no_args_is_help=True
+)
 
 
 @app.command("list")

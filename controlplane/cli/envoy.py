@@ -8,14 +8,14 @@ import typer
 from controlplane.cli.target import Target
 from controlplane.domain.errors import Invalid
 
-app = typer.Typer(help="Envoy.")
+app = typer.Typer(help="Envoy: what one starts with.", no_args_is_help=True)
 
 HIGHEST_PORT = 65_535
 
 
 @app.callback()
 def group() -> None:
-    """Envoy."""
+    """Envoy: what one starts with."""
 
 
 @app.command()

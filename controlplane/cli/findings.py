@@ -10,7 +10,11 @@ from controlplane.cli.connection import JsonOption, connect
 
 FINDINGS = "/v1/findings"
 
-app = typer.Typer(help="Findings: what is wrong with which item, and what was held.")
+app = typer.Typer(
+    help="Findings: what is wrong with which item, and what was held.", no_args_is_help=True
+)
+
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="As `findings list` shows it.")]
 
 
 @app.command("list")
@@ -36,26 +40,25 @@ def list_findings(
 
 
 @app.command("show")
-def show_finding(context: typer.Context, finding: str, as_json: JsonOption = False) -> None:
+def show_finding(
+    context: typer.Context, finding_id: IdArgument, as_json: JsonOption = False
+) -> None:
     """Show one finding: what, since when, what was held, how to force it."""
-    answer = connect(context).get(f"{FINDINGS}/{finding}")
-    _show(answer, as_json)
+    _show(connect(context).get(_path(finding_id)), as_json)
 
 
 @app.command("force")
 def force_finding(
     context: typer.Context,
-    finding: str,
+    finding_id: IdArgument,
     reason: Annotated[str, typer.Option("--reason", help="Why it is wrong, for the audit log.")],
     as_json: JsonOption = False,
 ) -> None:
     """Take for true what is held because of a finding, until it is over or for an hour."""
     from controlplane.cli.client import json_body
 
-    answer = connect(context).send(
-        "POST", f"{FINDINGS}/{finding}:force", body=json_body({"reason": reason})
-    )
-    _show(answer, as_json)
+    body = json_body({"reason": reason})
+    _show(connect(context).send("POST", f"{_path(finding_id)}:force", body=body), as_json)
     output.note("what was held is taken for true")
 
 
@@ -76,6 +79,12 @@ def table(found: Sequence[Mapping[str, Any]]) -> None:
             for one in found
         ),
     )
+
+
+def _path(finding_id: str) -> str:
+    from urllib.parse import quote
+
+    return f"{FINDINGS}/{quote(finding_id, safe='')}"
 
 
 def _show(finding: Mapping[str, Any], as_json: bool) -> None:

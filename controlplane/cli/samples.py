@@ -18,7 +18,9 @@ MOST_BYTES = 500_000_000
 # Below the API's own limit, and quick to answer.
 BATCH = 5_000
 
-app = typer.Typer(help="Samples: metrics of one data centre and service for one period.")
+app = typer.Typer(
+    help="Samples: metrics of one data centre and service for one period.", no_args_is_help=True
+)
 
 
 @app.callback()

@@ -92,9 +92,10 @@ def revoke(
     as_json: JsonOption = False,
 ) -> None:
     """End a token at once."""
-    answer = connect(context).send(
-        "DELETE", f"{TOKENS}/{token_id}", params={"reason": reason or None}
-    )
+    from urllib.parse import quote
+
+    path = f"{TOKENS}/{quote(token_id, safe='')}"
+    answer = connect(context).send("DELETE", path, params={"reason": reason or None})
     if as_json:
         output.emit(answer if answer is not None else {"revoked": token_id})
     else:

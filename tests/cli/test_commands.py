@@ -148,6 +148,37 @@ def test_tokens(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     assert created["secret"].startswith("sbx_")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("findings", "show"),
+        ("findings", "force", "--reason", "x"),
+        ("decisions", "show"),
+        ("decisions", "explain"),
+        ("jobs", "show"),
+        ("jobs", "cancel"),
+        ("token", "revoke"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("name", ["../fleet", "a/b", "x?limit=1", "x#y", "%"])
+def test_an_id_is_one_name_whatever_is_in_it(
+    server: Server, run: Run, words: tuple[str, ...], name: str
+) -> None:
+    server.do(server.house.declare())
+    done = run(*words, name)
+    assert (done.code, done.out) == (3, "")
+
+
+@pytest.mark.parametrize(
+    "group",
+    ["decisions", "envoy", "findings", "jobs", "models", "routes", "samples", "token"],
+)
+def test_a_group_without_a_command_shows_its_commands(offline: Run, group: str) -> None:
+    done = offline(group)
+    assert "Commands:" in done.out + done.err
+
+
 def test_no_models_yet(server: Server, run: Run) -> None:
     server.do(server.house.declare())
     assert json.loads(run("models", "list", "--json").out) == []
