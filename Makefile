@@ -21,7 +21,7 @@ run: install ## Start the demo on one machine: control plane, Envoy, two data ce
 test: lint ## Install what is missing, check and test everything (ARGS="-k name")
 	@.ci/browser
 	@.ci/servers
-	@$(BIN)/python -m pytest $(ARGS)
+	@.ci/test $(ARGS)
 
 cover: install ## Measure branch coverage: domain 100 %, all 95 % (ARGS="-k name")
 	@.ci/cover $(ARGS)

@@ -155,3 +155,11 @@ def test_a_sample_that_is_sent_again_among_late_ones_is_replaced() -> None:
         window = extended(window, (sample("beijing-1", time_s, cpu_avg=cpu),), 3_600.0)
     kept = [(one.time_s, one.cpu_avg) for one in window.samples["beijing-1"]]
     assert kept == [(1.0, 0.8), (2.0, 0.2), (3.0, 0.9), (4.0, 0.4)]
+
+
+def test_a_sample_received_while_our_clock_was_set_back_stands_where_it_was_true() -> None:
+    window = ServiceWindow(service="tickets")
+    for time_s, received_s in ((1_000.0, 1_000.0), (1_200.0, 900.0)):
+        one = replace(sample("beijing-1", time_s), received_s=received_s)
+        window = extended(window, (one,), 3_600.0)
+    assert [one.time_s for one in window.samples["beijing-1"]] == [1_200.0, 1_000.0]
