@@ -29,6 +29,7 @@ START_S = 30
 WAIT_MS = 15_000
 WIDE = (1280, 800)
 PHONE = (390, 844)
+VIDEO = (("east", 9103), ("south", 9303), ("west", 9203))
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -43,16 +44,20 @@ EXPECTED = re.compile(r"ERR_|status of 401")
 
 
 def fleet(east: float) -> dict[str, object]:
-    """One service of two centres, of which the first has the share `east` until a cycle."""
+    """Two services of two centres, of which the first has the share `east`; one of three."""
 
-    def cluster(name: str, capacity_rps: int, port: int) -> dict[str, object]:
+    def cluster(name: str, capacity_rps: int, port: int, **more: object) -> dict[str, object]:
         endpoints = [{"address": "127.0.0.1", "port": port}]
-        return {"datacenter": name, "capacity_rps": capacity_rps, "endpoints": endpoints}
+        return {"datacenter": name, "capacity_rps": capacity_rps, "endpoints": endpoints, **more}
+
+    def machines(name: str, port: int) -> dict[str, object]:
+        return cluster(name, 600, port, servers=8, idle_cpu=0.05, full_cpu=0.95)
 
     return {
         "datacenters": [
             {"name": "east", "role": "primary", "region": "r1"},
             {"name": "west", "role": "same-city", "region": "r1"},
+            {"name": "south", "role": "same-city", "region": "r2"},
         ],
         "services": [
             {
@@ -66,6 +71,15 @@ def fleet(east: float) -> dict[str, object]:
                 "strategy": "static",
                 "static_shares": {"east": east, "west": round(1 - east, 3)},
                 "clusters": [cluster("east", 800, 9102), cluster("west", 500, 9202)],
+            },
+            {
+                "name": "video",
+                "strategy": "greybox",
+                "clusters": [
+                    machines("east", 9103),
+                    machines("south", 9303),
+                    machines("west", 9203),
+                ],
             },
         ],
     }
@@ -132,7 +146,9 @@ class Serve:
         self.api("POST", f"/v1/models/{digest}:promote", json=wanted)
 
     def send_samples(self) -> None:
-        self.api("POST", "/v1/samples", json={"samples": [sample("east"), sample("west")]})
+        centers = {"tickets": ("east", "west"), "video": ("east", "south", "west")}
+        samples = [sample(name, center) for name, own in centers.items() for center in own]
+        self.api("POST", "/v1/samples", json={"samples": samples})
 
     @contextmanager
     def sending_samples(self) -> Iterator[None]:
@@ -163,11 +179,12 @@ class Serve:
             return False
 
 
-def sample(center: str) -> dict[str, object]:
+def sample(service: str, center: str) -> dict[str, object]:
     return {
-        "service": "tickets",
+        "service": service,
         "datacenter": center,
-        "request_rate_rps": 300.0,
+        # Readings that never move are suspicious.
+        "request_rate_rps": 300.0 + time.monotonic() % 1,
         "response_time_ms": 40.0,
         "ingress_bandwidth_bps": 2.4e6,
         "cpu_avg": 0.6,
@@ -272,6 +289,7 @@ def test_the_curve_of_the_last_decision_is_drawn(console: Console) -> None:
     page = console.page
     page.get_by_label("Service", exact=True).select_option("tickets")
     expect(page.locator("#curve-words")).to_contain_text("greybox")
+    expect(page.locator("#rung")).to_contain_text("decided by: the model")
     for word in ("predicted", "before", "proposed", "decided"):
         expect(page.locator("#curve-chart .legendtext", has_text=word)).to_be_visible()
     path = page.locator("#curve-chart .scatterlayer .js-line").first.get_attribute("d")
@@ -281,6 +299,17 @@ def test_the_curve_of_the_last_decision_is_drawn(console: Console) -> None:
     page.get_by_text("Why: step by step").click()
     expect(page.locator("#steps")).to_contain_text("greybox")
     expect(page.locator("#steps")).to_contain_text("let it pass")
+
+
+def test_more_than_two_centers_have_a_curve_each(console: Console) -> None:
+    console.serve.declare(0.5)
+    with console.serve.sending_samples():
+        console.open()
+        page = console.page
+        page.get_by_label("Service", exact=True).select_option("video")
+        for name in ("east", "south", "west"):
+            expect(page.locator("#curve-chart .legendtext", has_text=name)).to_be_visible()
+        expect(page.locator("#curve-chart .scatterlayer .js-line")).to_have_count(3)
 
 
 def test_what_is_wrong_appears_and_clears_by_itself(console: Console) -> None:

@@ -1,4 +1,4 @@
-// The two charts. Plotly is the global of plotly.min.js.
+// The charts. Plotly is the global of plotly.min.js.
 
 import { say } from "./words.js";
 
@@ -64,5 +64,41 @@ export function curve(element, decision, primary) {
     ...LAYOUT,
     xaxis: { ...GRID, title: { text: say("shareAxis", primary) }, tickformat: ".2f" },
     yaxis: { ...GRID, title: { text: say("predictedAxis") } },
+  }, OPTIONS);
+}
+
+// A data centre near saturation is hundreds of times slower; drawn to scale, all else is flat.
+const MOST_TIMES_DECIDED = 3;
+
+// More than two data centres: each has a curve over its own share.
+export function centerCurves(element, decision) {
+  const traces = decision.center_curves.flatMap((one, index) => {
+    const color = COLORS[index % COLORS.length];
+    const last = one.response_time_ms.length - 1;
+    const share = decision.decided[one.datacenter];
+    return [
+      {
+        name: one.datacenter,
+        x: one.response_time_ms.map((_, step) => step / last),
+        y: one.response_time_ms,
+        mode: "lines",
+        line: { color, width: 2 },
+      },
+      {
+        name: `${say("chosen")} ${one.datacenter}`,
+        x: [share],
+        y: [one.response_time_ms[Math.round(share * last)]],
+        mode: "markers",
+        marker: { symbol: "circle", color, size: 9 },
+        showlegend: false,
+      },
+    ];
+  });
+  const decided = traces.filter((trace) => trace.mode === "markers").map((trace) => trace.y[0]);
+  const top = MOST_TIMES_DECIDED * Math.max(...decided.map((value) => value || 0));
+  Plotly.react(element, traces, {
+    ...LAYOUT,
+    xaxis: { ...GRID, title: { text: say("ownShareAxis") }, tickformat: ".2f" },
+    yaxis: { ...GRID, title: { text: say("predictedAxis") }, ...(top > 0 ? { range: [0, top] } : {}) },
   }, OPTIONS);
 }

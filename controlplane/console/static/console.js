@@ -56,10 +56,13 @@ async function showDecision() {
   const primary = primaryOf(service);
   const decision = service.decision && await recorded(service.decision);
   const curve = decision && decision.curve;
-  const drawn = Boolean(curve && curve.length);
+  const many = curve && decision.center_curves.length > 0;
+  const drawn = Boolean(curve && curve.length) || many;
+  $("rung").textContent = say("rung", service.strategy, service.ladder.rung);
   $("curve-chart").hidden = !drawn;
   if (drawn) {
-    charts.curve($("curve-chart"), decision, primary);
+    const draw = many ? charts.centerCurves : charts.curve;
+    draw($("curve-chart"), decision, primary);
   }
   const missing = !decision ? say("noDecision") : say(curve ? "noCurve" : "noRecord");
   const words = decision ? [decisionWords(decision, primary)] : [];

@@ -26,6 +26,11 @@ const ENGLISH = {
   noRecord: "Its curve is not on record.",
   predicted: "predicted", before: "before", proposed: "proposed", chosen: "decided",
   shareAxis: (name) => `share of ${name}`, predictedAxis: "predicted ms",
+  ownShareAxis: "share of each data center",
+  rung: (strategy, rung) => `strategy ${strategy}, decided by: ${({
+    capacity: "the capacities", equalizer: "the rule of equal CPU", shadow: "the rule of equal CPU, a model on trial beside it",
+    live: "the model", rule: "the rule itself",
+  })[rung] || rung}`,
   gateways: "Who runs which revision", gateway: "Gateway", group: "Group", kind: "Kind",
   state: "State", number: "Revision", ack: "ACK", nack: "NACK", refused: "Refused",
   current: "current", behind: "behind", away: "away",
@@ -60,6 +65,11 @@ const CHINESE = {
   noRecord: "曲线没有记录。",
   predicted: "预测", before: "之前", proposed: "建议", chosen: "决定",
   shareAxis: (name) => `${name} 的份额`, predictedAxis: "预测 ms",
+  ownShareAxis: "各数据中心的份额",
+  rung: (strategy, rung) => `策略 ${strategy}，由${({
+    capacity: "容量比例", equalizer: "CPU 均衡规则", shadow: "CPU 均衡规则（模型旁路试用中）",
+    live: "模型", rule: "规则本身",
+  })[rung] || rung}决定`,
   gateways: "各网关运行的修订", gateway: "网关", group: "组", kind: "类型",
   state: "状态", number: "修订", ack: "ACK", nack: "NACK", refused: "拒绝原因",
   current: "最新", behind: "落后", away: "离线",
