@@ -124,10 +124,7 @@ class Fleets:
             Conflict: the fleet is no longer at `expected_generation`.
             Refused: too much would be removed or moved and it is not forced.
         """
-        current = self._expected(expected_generation)
-        # Thousands of items take longer than the loop may be held up; should the fleet change
-        # meanwhile, the store refuses this one.
-        change = await asyncio.to_thread(_difference, current, fleet)
+        current, change = await self._compared(fleet, expected_generation)
         if not change.lines:
             self._guard.unchanged()
             return change
@@ -147,6 +144,19 @@ class Fleets:
         self._guard.accepted()
         self._pokes.poke(Trigger.OPERATOR)
         return change
+
+    async def _compared(
+        self, fleet: Fleet, expected_generation: int | None
+    ) -> tuple[StoredFleet, FleetChange]:
+        """The fleet in force and the difference to it; Conflict as `apply`."""
+        while True:
+            current = self._expected(expected_generation)
+            # Thousands of items take longer than the loop may be held up. Another change that was
+            # made meanwhile is what this one has to be judged against; one that is under way is
+            # found by the store.
+            change = await asyncio.to_thread(_difference, current, fleet)
+            if current is self._current:
+                return current, change
 
     async def _replace(self, fleet: Fleet, audit: AuditEntry) -> StoredFleet:
         """Store the next generation, on top of what the store has now."""

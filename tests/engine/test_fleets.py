@@ -1,3 +1,4 @@
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -57,6 +58,28 @@ async def test_a_stale_generation_is_a_conflict_that_names_the_newest() -> None:
     await fleets.apply(fleet(), OPERATOR)
     with pytest.raises(Conflict, match="generation 1, not 0"):
         await fleets.apply(fleet(service("other")), OPERATOR, expected_generation=0)
+
+
+async def test_of_two_changes_of_one_generation_one_is_told() -> None:
+    fleets, store = _fleets()
+    await fleets.apply(fleet(), OPERATOR)
+    results = await asyncio.gather(
+        *(fleets.apply(alarming(n), OPERATOR, expected_generation=1) for n in (0.1, 0.2)),
+        return_exceptions=True,
+    )
+    assert sum(isinstance(one, Conflict) for one in results) == 1
+    assert fleets.current.generation == store.newest.generation == 2
+
+
+async def test_changes_at_once_are_each_judged_against_the_one_before() -> None:
+    fleets, store = _fleets()
+    await fleets.apply(fleet(), OPERATOR)
+    levels = (0.1, 0.2, 0.3, 0.4)
+    changes = await asyncio.gather(*(fleets.apply(alarming(n), OPERATOR) for n in levels))
+    assert sorted(change.generation for change in changes) == [2, 3, 4, 5]
+    entries = store.audit.entries
+    assert [entry.subject for entry in entries] == [f"fleet@{n}" for n in range(1, 6)]
+    assert len({entry.before for entry in entries}) == 5
 
 
 async def test_removing_much_is_refused_unless_forced_and_the_force_is_audited() -> None:
