@@ -29,11 +29,16 @@ Name = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _Kept:
-    """An answer, or a write under way whose repetitions wait behind the lock."""
+    """An answer, or a write under way whose repetitions wait behind the lock.
+
+    Attributes:
+        callers: who writes, or waits to write should that one fail.
+    """
 
     fingerprint: str
     since_s: float
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    callers: int = 0
     done: bool = False
     answer: object = None
 
@@ -61,14 +66,17 @@ class Answers:
                 "idempotency_key_reused",
                 f"the key {name[2]!r} came with another request before; take a new key",
             )
-        async with kept.writing:
-            if not kept.done:
-                try:
+        kept.callers += 1
+        try:
+            async with kept.writing:
+                if not kept.done:
                     kept.answer = await write()
                     kept.done = True
-                finally:
-                    if not kept.done and self._kept.get(name) is kept:
-                        del self._kept[name]
+        finally:
+            kept.callers -= 1
+            # A repetition that waited writes after one that failed: its answer is kept here, too.
+            if not kept.done and not kept.callers:
+                del self._kept[name]
         return cast("T", kept.answer)
 
     def _forget(self) -> None:

@@ -121,3 +121,21 @@ async def test_a_write_under_way_is_not_forgotten_and_its_failure_is_told_to_its
     with pytest.raises(Conflict):
         await first
     assert await second == MOST_KEPT + 2
+
+
+async def test_what_a_repetition_wrote_after_a_failure_is_kept() -> None:
+    answers, writer = Answers(), Writer()
+    name, go_on = ("t", "p", "k"), asyncio.Event()
+
+    async def failing() -> int:
+        await go_on.wait()
+        raise Conflict("a_code", "words")
+
+    first = asyncio.create_task(answers.once(name, "a", failing))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(answers.once(name, "a", writer.write))
+    await asyncio.sleep(0)
+    go_on.set()
+    with pytest.raises(Conflict):
+        await first
+    assert await second == await answers.once(name, "a", writer.write) == writer.count == 1
