@@ -177,6 +177,8 @@ class ReconcileLoop:
             revision = 0 if stored is None else stored.revision
             current = self._parts.publication.current
             if current is None or revision > current.revision:
+                # Its fleet, too: ours would undo what it was told.
+                await self._parts.fleets.restore()
                 await self.restore()
             else:
                 # An older copy was restored under us. Consumers never go back, so the store

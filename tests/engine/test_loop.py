@@ -237,6 +237,21 @@ async def test_a_second_writer_is_taken_over_and_the_loop_goes_on() -> None:
     assert rig.weights()["beijing-1"] < MOVED["beijing-1"]
 
 
+async def test_the_fleet_of_a_second_writer_is_taken_over_with_its_snapshot() -> None:
+    rig = Rig()
+    await rig.declare(fleet(service(strategy=EQUALIZER)))
+    other = await rig.restart()
+    await other.declare(fleet(service(strategy=EQUALIZER), service("news")))
+    rig.clock.time_s += CYCLE_S
+    await rig.measure()
+    await rig.tick()
+    await rig.loop.tick(await asyncio.wait_for(rig.pokes.take(), 3))
+    assert rig.fleets.current.generation == 2
+    assert rig.publication.current is not None
+    names = [part.service for part in rig.publication.current.content.endpoints.services]
+    assert names == ["news", "tickets"]
+
+
 async def _moved_by(rig: Rig) -> None:
     await rig.measure()
     await rig.tick()
