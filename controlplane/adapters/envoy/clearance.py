@@ -17,7 +17,12 @@ from controlplane.adapters.envoy.forms import ALL, KINDS, Form, forms, marked, o
 from controlplane.adapters.envoy.nodes import StandingRefusal
 from controlplane.adapters.envoy.offers import Refusal
 from controlplane.adapters.envoy.preflight import CHECKED, Preflight
-from controlplane.adapters.envoy.quarantine import LONGEST_WORDS, Quarantine, Verdict
+from controlplane.adapters.envoy.quarantine import (
+    LONGEST_WORDS,
+    Exclusion,
+    Quarantine,
+    Verdict,
+)
 from controlplane.adapters.envoy.refusal_file import RefusalFile
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.adapters.envoy.search import NOT_JUDGED, Search
@@ -61,6 +66,8 @@ class Clearance:
         self._unusable = ""
         self._loaded = False
         self._left = 0
+        # What a try found that had no time to get to its end, by the artifact's version.
+        self._found: tuple[str, tuple[Exclusion, ...]] = ("", ())
         # Refusals that nobody can be blamed for are not looked into again and again.
         self.unfinished = False
         self._judged_before: dict[ResourceType, tuple[str, ResourceType, str]] = {}
@@ -83,9 +90,18 @@ class Clearance:
         snapshot = artifact.snapshot
         if before:
             await asyncio.to_thread(self._quarantine.review, snapshot.content)
+        version, found = self._found
+        self._found = ("", ())
+        if version == artifact.version:
+            self._quarantine.reset((*self._quarantine.exclusions, *found))
         try:
             made = await self._judged(artifact, snapshot)
-        except (Rejected, Retryable):
+        except Retryable:
+            # The next try goes on from here: where much is refused, one is too short for all.
+            self._found = (artifact.version, self._quarantine.exclusions)
+            self._quarantine.reset(before)
+            raise
+        except Rejected:
             self._quarantine.reset(before)
             raise
         await self._save(before)

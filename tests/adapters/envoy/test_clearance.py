@@ -162,6 +162,29 @@ async def test_nothing_is_left_out_unjudged_while_nothing_is_known_to_be_good(
     assert served(artifact) - served(cleared) == {"route/bad"}
 
 
+NAMING = (
+    'bad=$(grep -ao "/poison[0-9]*;" "$file" | head -n 1); sleep 0.05; if [ -n "$bad" ]; then '
+    "echo \"error initializing configuration 'x': regex '$bad' is too large\"; exit 1; fi"
+)
+
+
+async def test_with_much_to_find_and_nothing_known_each_try_goes_on(tmp_path: Path) -> None:
+    bad = [regex(f"r{n}", f"/poison{n};") for n in range(30)]
+    one = clearance(binary(tmp_path, NAMING), search_s=0.5)
+    artifact = made(with_routes(*bad))
+    tries = 0
+    while tries < 30:
+        tries += 1
+        try:
+            cleared = await one.clear(artifact)
+            break
+        except Retryable:
+            assert one.observations(artifact) == ()
+    assert tries > 1
+    assert served(artifact) - served(cleared) == {f"route/{route.id}" for route in bad}
+    assert len(one.observations(artifact)) == len(bad)
+
+
 async def test_what_was_not_judged_is_held_only_beside_what_is_known(tmp_path: Path) -> None:
     mixed = [prefix(f"r{n:03}", "web", f"/{'poison' if n % 2 else 'ok'}{n}") for n in range(160)]
     artifact = made(with_routes(*mixed))

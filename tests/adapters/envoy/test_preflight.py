@@ -1,6 +1,7 @@
 """The preflight and the bootstrap, judged by a real Envoy."""
 
 import asyncio
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from controlplane.adapters.envoy.plane import EnvoyPlane, PlaneOptions
 from controlplane.adapters.envoy.preflight import Preflight, find_envoy
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.api.fleet_document.reading import NAME
-from controlplane.domain.errors import Rejected, Retryable
+from controlplane.domain.errors import Invalid, Rejected, Retryable
 from controlplane.domain.topology import GatewayGroup
 from tests.adapters.envoy.site import SMALL, anybody, fleet, plane, prefix, service, snapshot
 
@@ -60,6 +61,19 @@ async def test_an_envoy_that_hangs_holds_nothing_up(tmp_path: Path) -> None:
     hanging.chmod(0o755)
     with pytest.raises(Retryable, match="no answer"):
         await Preflight(binary=hanging, timeout_s=0.2).check(parts().items())
+
+
+async def test_no_room_for_a_temporary_file_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(Invalid, match="no temporary file can be written: No such file"):
+        await Preflight(binary=find_envoy()).check(parts().items())
+    one = plane()
+    await one.apply(one.render(snapshot(SMALL, 1)))
+    assert one.serving
+    assert [found.code for found in await one.repair()] == ["envoy_preflight_unusable"]
+    await one.stop()
 
 
 async def test_weights_need_no_preflight(monkeypatch: pytest.MonkeyPatch) -> None:
