@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from controlplane.adapters import scheduler
 from controlplane.adapters.scheduler import Calendar
 
 
@@ -99,3 +100,19 @@ async def test_a_timed_entry_is_told_when_it_was_due() -> None:
     steps = [round((later - earlier) / 0.05) for earlier, later in itertools.pairwise(due)]
     assert steps[0] == 1
     assert max(steps) >= 4
+
+
+async def test_a_clock_that_was_set_back_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    calendar, pokes = Calendar(), []
+    monkeypatch.setattr(scheduler, "LOOK_EVERY_S", 0.02)
+    calendar.every(3600.05, lambda: pokes.append(1), "cycle")
+    calendar.start()
+    # To the entry, which is due in an hour by the clock of before, it is now that time.
+    offset_s = scheduler._offset_s()
+    monkeypatch.setattr(scheduler, "_offset_s", lambda: offset_s - 3600.0)
+    async with asyncio.timeout(5):
+        while not pokes:
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)
+    assert pokes == [1]
+    calendar.stop()
