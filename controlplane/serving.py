@@ -18,6 +18,7 @@ import uvicorn
 from controlplane import logs
 from controlplane.adapters.scheduler import Calendar
 from controlplane.api.app import create_app
+from controlplane.api.connection import BoundedConnection
 from controlplane.console.pages import pages
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import Retryable
@@ -82,7 +83,7 @@ async def _serve_until_stopped(built: House, listener: socket.socket) -> None:
             log_config=None,
             access_log=False,
             timeout_graceful_shutdown=SHUTDOWN_S,
-            h11_max_incomplete_event_size=64 * 1024,
+            http=BoundedConnection,
         )
     )
     calendar = _calendar(built)

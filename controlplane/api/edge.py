@@ -3,12 +3,16 @@
 Installed by `app` around everything else.
 """
 
+import asyncio
+
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.domain.errors import Invalid
 
 MOST_BODY_BYTES = 5_000_000
+# For the whole of it: 5 MB at 0.7 Mbit/s.
+BODY_WITHIN_S = 60.0
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -35,12 +39,20 @@ def _limited(scope: Scope, receive: Receive) -> Receive:
     declared = Headers(scope=scope).get("content-length", "0")
     announced = int(declared) if declared.isascii() and declared.isdigit() else 0
     arrived = 0
+    late_s: float | None = asyncio.get_running_loop().time() + BODY_WITHIN_S
 
     async def limited() -> Message:
-        nonlocal arrived
+        nonlocal arrived, late_s
         if announced > MOST_BODY_BYTES:
             raise _too_large()
-        message = await receive()
+        try:
+            async with asyncio.timeout_at(late_s):
+                message = await receive()
+        except TimeoutError as error:
+            raise _too_slow() from error
+        if not message.get("more_body"):
+            # From now on it is waited for the caller to leave.
+            late_s = None
         arrived += len(message.get("body", b""))
         if arrived > MOST_BODY_BYTES:
             raise _too_large()
@@ -52,6 +64,13 @@ def _limited(scope: Scope, receive: Receive) -> Receive:
 def _too_large() -> Invalid:
     return Invalid(
         "body_too_large", f"the body has more than {MOST_BODY_BYTES} bytes; send it in parts"
+    )
+
+
+def _too_slow() -> Invalid:
+    return Invalid(
+        "body_too_slow",
+        f"the body did not come to its end within {BODY_WITHIN_S:g} s; send it in smaller parts",
     )
 
 

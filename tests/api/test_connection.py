@@ -1,0 +1,93 @@
+"""Callers that send heads and bodies without end, over a real socket."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import uvicorn
+
+from controlplane.api import connection, edge
+from controlplane.api.connection import BoundedConnection
+from controlplane.domain.access import AccessRole
+from tests.api.house import House
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@pytest.fixture
+async def port(house: House) -> AsyncIterator[int]:
+    config = uvicorn.Config(
+        house.app, port=0, log_config=None, access_log=False, http=BoundedConnection
+    )
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve())
+    async with asyncio.timeout(10):
+        while not server.started:
+            await asyncio.sleep(0.01)
+    yield server.servers[0].sockets[0].getsockname()[1]
+    server.should_exit = True
+    await task
+
+
+async def ended(streams: Streams) -> bytes:
+    """What comes until the connection is closed."""
+    async with asyncio.timeout(5):
+        answer = await streams[0].read()
+    streams[1].close()
+    return answer
+
+
+async def opened(port: int, first: bytes = b"") -> Streams:
+    streams = await asyncio.open_connection("127.0.0.1", port)
+    streams[1].write(first)
+    return streams
+
+
+async def test_a_head_has_a_size(port: int) -> None:
+    streams = await opened(port, b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ")
+    await asyncio.sleep(0.05)
+    streams[1].write(b"a" * 70_000)
+    assert (await ended(streams)).startswith(b"HTTP/1.1 431 ")
+
+
+@pytest.mark.parametrize("first", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n"])
+async def test_a_head_has_a_time(port: int, first: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_WITHIN_S", 0.2)
+    assert (await ended(await opened(port, first))).startswith(b"HTTP/1.1 408 ")
+
+
+async def test_the_second_head_of_a_connection_has_a_time_too(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "HEAD_WITHIN_S", 0.3)
+    request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
+    answer = await ended(await opened(port, request + b"\r\n" + request))
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b"HTTP/1.1 408 " in answer
+
+
+async def test_a_body_has_a_time(house: House, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge, "BODY_WITHIN_S", 0.2)
+    token = house.secrets[AccessRole.ADMIN].encode()
+    head = b"Host: x\r\nAuthorization: Bearer " + token + b"\r\nContent-Length: 9\r\n\r\n["
+    for method in (b"POST /v1/samples", b"PUT /v1/fleet", b"POST /v1/tokens"):
+        answer = await ended(await opened(port, method + b" HTTP/1.1\r\n" + head))
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert b"body_too_slow" in answer
+
+
+async def test_who_waits_for_an_answer_is_not_hurried(
+    house: House, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edge, "BODY_WITHIN_S", 0.1)
+    monkeypatch.setattr(connection, "HEAD_WITHIN_S", 0.1)
+    token = house.secrets[AccessRole.ADMIN].encode()
+    head = b" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + token + b"\r\n\r\n"
+    reader, writer = await opened(port, b"GET /v1/watch" + head)
+    await asyncio.sleep(0.4)
+    assert not reader.at_eof()
+    writer.close()
+    await house.declare()
+    last = head.replace(b"Host", b"Connection: close\r\nHost")
+    answer = await ended(await opened(port, b"GET /v1/weights?wait=0.4" + last))
+    assert answer.startswith(b"HTTP/1.1 200 ")
