@@ -31,8 +31,12 @@ class Forcing:
             Refused: nothing of it can be taken for true, or it is forced elsewhere.
             Retryable: the store takes no audit entry; nothing was changed.
         """
+        # The same word at the same time is one word, with one audit entry.
+        async with self._intake.suspicions.forcing:
+            return await self._force(self._findings.by_id(finding_id), author, reason)
+
+    async def _force(self, finding: Finding, author: Principal, reason: str) -> Finding:
         suspicions = self._intake.suspicions
-        finding = self._findings.by_id(finding_id)
         if suspicions.is_forced(finding):
             return finding
         held = suspicions.held(finding)
@@ -49,4 +53,4 @@ class Forcing:
             )
         )
         self._intake.release(suspicions.force(finding))
-        return self._findings.by_id(finding_id)
+        return self._findings.by_id(finding.id)

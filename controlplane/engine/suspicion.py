@@ -42,6 +42,8 @@ class SuspicionRules:
 class Suspicions:
     """All standing suspicions about metrics.
 
+    `forcing` is held by whoever takes an operator's word.
+
     Args:
         fleets: what is declared; a service that is not has no suspicions.
         publication: the shares in force; None knows none.
@@ -60,6 +62,7 @@ class Suspicions:
         self._now = instruments.now
         self._findings = instruments.findings
         self._services: dict[str, Doubts] = {}
+        self.forcing = asyncio.Lock()
 
     @property
     def cadence(self) -> Cadence:

@@ -1,10 +1,13 @@
 """POST /v1/findings/{id}:force, and samples that are suspicious on their way in."""
 
+import asyncio
+
 import httpx
 import pytest
 
-from controlplane.domain.access import AccessRole
+from controlplane.domain.access import AccessRole, AuditEntry
 from tests.api.house import House
+from tests.fakes import MemoryAuditLog
 
 GOOD = {"service": "tickets", "datacenter": "beijing-1", "request_rate_rps": 40.0}
 REASON = {"reason": "the flash sale has begun"}
@@ -41,6 +44,23 @@ async def test_a_suspicious_sample_is_stored_marked_and_counted(
     text = (await admin.get("/metrics")).text
     assert 'signalbox_samples_total{outcome="suspicious"} 1.0' in text
     assert 'signalbox_samples_total{outcome="accepted"} 10.0' in text
+
+
+async def test_the_same_word_at_the_same_time_is_one(
+    house: House, admin: httpx.AsyncClient, jumped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = MemoryAuditLog.append
+
+    async def slow(log: MemoryAuditLog, entry: AuditEntry) -> None:
+        await asyncio.sleep(0.01)
+        await append(log, entry)
+
+    monkeypatch.setattr(MemoryAuditLog, "append", slow)
+    address = f"/v1/findings/{jumped}:force"
+    answers = await asyncio.gather(*(admin.post(address, json=REASON) for _ in range(5)))
+    assert [answer.status_code for answer in answers] == [200] * 5
+    entries = (await admin.get("/v1/audit")).json()["items"]
+    assert sum(one["action"] == "finding.force" for one in entries) == 1
 
 
 async def test_an_operator_forces_it_once_with_a_reason(
