@@ -18,7 +18,7 @@ import uvicorn
 from controlplane import logs
 from controlplane.adapters.scheduler import Calendar
 from controlplane.api.app import create_app
-from controlplane.api.connection import BoundedConnection
+from controlplane.api.connection import BoundedConnection, allow_many_files
 from controlplane.console.pages import pages
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import Retryable
@@ -50,6 +50,7 @@ def run(settings: Settings) -> None:
     """
     logs.configure(settings.log_format)
     gc.set_threshold(OBJECTS_BEFORE_GC)
+    allow_many_files()
     asyncio.run(serve(settings))
 
 

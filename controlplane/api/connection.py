@@ -1,15 +1,20 @@
 """What a connection may take before anybody knows who calls: a head of some size, within some time.
 
 Given to uvicorn by `serving`. Its parser has no limit of its own for either, so that one caller
-could fill the memory with a header, and a thousand idle ones all file descriptors.
+could fill the memory with a header, and a thousand idle ones all file descriptors. The store and
+the check before a push need some of those too, so there is a bound on connections as well.
 """
 
 import asyncio
+import resource
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MOST_HEAD_BYTES = 64 * 1024
 HEAD_WITHIN_S = 10.0
+# File descriptors that connections leave to everything else.
+OTHER_FILES = 128
+TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 10\r\n"
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
 TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\n"
 LAST = b"content-length: 0\r\nconnection: close\r\n\r\n"
@@ -26,6 +31,8 @@ class BoundedConnection(HttpToolsProtocol):
         """Expect the first head."""
         super().connection_made(transport)
         self._expect_head()
+        if len(self.connections) > most_connections():
+            self._refuse(TOO_MANY)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Expect nothing any more."""
@@ -67,3 +74,17 @@ class BoundedConnection(HttpToolsProtocol):
         if self._late is not None:
             self._late.cancel()
             self._late = None
+
+
+def most_connections() -> int:
+    """How many connections the limit of open files leaves room for."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(files - OTHER_FILES, files // 2)
+
+
+def allow_many_files() -> None:
+    """Take as many file descriptors as the system allows without asking: usually the limit is
+    1,024, and every gateway that polls or watches has one."""
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,6 +1,7 @@
 """Callers that send heads and bodies without end, over a real socket."""
 
 import asyncio
+import resource
 from collections.abc import AsyncIterator
 
 import pytest
@@ -91,3 +92,29 @@ async def test_who_waits_for_an_answer_is_not_hurried(
     last = head.replace(b"Host", b"Connection: close\r\nHost")
     answer = await ended(await opened(port, b"GET /v1/weights?wait=0.4" + last))
     assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+async def test_connections_leave_files_to_others(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "most_connections", lambda: 2)
+    idle = [await opened(port) for _ in range(2)]
+    await asyncio.sleep(0.05)
+    answer = await ended(await opened(port))
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"retry-after" in answer
+    idle[0][1].close()
+    await asyncio.sleep(0.05)
+    request = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    assert (await ended(await opened(port, request))).startswith(b"HTTP/1.1 200 ")
+    idle[1][1].close()
+
+
+def test_as_many_files_as_are_allowed_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = [(1_024, 4_096)]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])
+    monkeypatch.setattr(resource, "setrlimit", lambda _, new: limits.append(new))
+    assert connection.most_connections() == 1_024 - connection.OTHER_FILES
+    for _ in range(2):
+        connection.allow_many_files()
+    assert limits == [(1_024, 4_096), (4_096, 4_096)]
