@@ -1,7 +1,8 @@
 """Commands about what is declared: apply, diff, export."""
 
+import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -114,4 +115,13 @@ def _show(answer: Mapping[str, Any], as_json: bool) -> None:
     for line in lines:
         print(f"{SIGNS.get(line['kind'], '?')} {line['subject']}")
         if line["kind"] == "change":
-            print(f"    before {line['before']}\n    after  {line['after']}")
+            for name, before, after in _changed(line):
+                print(f"    {name}: {before} -> {after}")
+
+
+def _changed(line: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """The members of an item that a change makes others."""
+    before, after = json.loads(line["before"]), json.loads(line["after"])
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            yield name, json.dumps(before.get(name)), json.dumps(after.get(name))

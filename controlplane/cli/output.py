@@ -1,7 +1,7 @@
 """What commands print: data on standard output, words about it on standard error.
 
-On a terminal tables are drawn; in a pipe they are plain columns without frames, wide enough
-that nothing is cut. `--json` prints the API's own answer.
+On a terminal tables are drawn, long text folded; in a pipe they are plain columns without frames,
+one line a row. Neither cuts an id, so it can be copied. `--json` prints the API's own answer.
 """
 
 import json
@@ -9,7 +9,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-PIPE_WIDTH = 240
+# Cells up to this length (ids, times, shares) are not folded, however narrow the terminal is: it
+# wraps the lines of a table that is still wider.
+WHOLE_LENGTH = 24
+# What a column of a drawn table needs beside its text.
+FRAME = 3
 
 
 def emit(value: object) -> None:
@@ -29,16 +33,15 @@ def note(message: str) -> None:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows under column heads; an absent value (None) shows as a dash."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    at_terminal = sys.stdout.isatty()
-    drawn = Table(*columns, box=SIMPLE_HEAD if at_terminal else None, pad_edge=False)
-    for row in rows:
-        drawn.add_row(*(Text("-" if cell is None else str(cell)) for cell in row))
-    Console(width=None if at_terminal else PIPE_WIDTH, highlight=False).print(drawn)
+    cells = [["-" if cell is None else str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    if sys.stdout.isatty():
+        _draw(columns, cells, widths)
+        return
+    for row in (columns, *cells):
+        print(
+            "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> None:
@@ -78,3 +81,29 @@ def number(value: object) -> str | None:
 def clipped(text: str, length: int) -> str | None:
     """The beginning of a text; None when it is empty."""
     return (text if len(text) <= length else text[: length - 3] + "...") or None
+
+
+def _draw(columns: Sequence[str], cells: Sequence[Sequence[str]], widths: Sequence[int]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    fitting = _fitting(widths, console.width - FRAME * len(columns))
+    console.width = max(console.width, sum(fitting) + FRAME * len(columns))
+    drawn = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name, width in zip(columns, fitting, strict=True):
+        drawn.add_column(name, overflow="fold", width=width)
+    for row in cells:
+        drawn.add_row(*map(Text, row))
+    console.print(drawn)
+
+
+def _fitting(widths: Sequence[int], room: int) -> list[int]:
+    """The widths, the widest first made less until all fit, none below what stays whole."""
+    fitting = list(widths)
+    for index in sorted(range(len(widths)), key=lambda index: -widths[index]):
+        least = min(widths[index], WHOLE_LENGTH)
+        fitting[index] = max(least, widths[index] - max(0, sum(fitting) - room))
+    return fitting

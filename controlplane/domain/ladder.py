@@ -2,6 +2,7 @@
 
 capacity -> equalizer -> shadow -> live. A service climbs as metrics and models come, and falls
 as they go: without CPU to the ratio of capacities, without a model that may decide to the rule.
+One of more than two data centres, for which no model is trained, stands at laws instead.
 Shown by the API, status and console; nothing is decided by it.
 """
 
@@ -22,6 +23,8 @@ class Rung(StrEnum):
     RULE = "rule"
     CAPACITY = "capacity"
     EQUALIZER = "equalizer"
+    # Queue laws of the declared machines decide: more than two data centres.
+    LAWS = "laws"
     # The rule decides, and a model proves itself beside it.
     SHADOW = "shadow"
     LIVE = "live"
@@ -68,5 +71,7 @@ def rung(of: Climber) -> Rung:
         return Rung.LIVE
     if of.shadow is not None:
         return Rung.SHADOW
-    by_rule = of.decision is not None and of.decision.strategy == StrategyName.CPU_EQUALIZER
-    return Rung.EQUALIZER if by_rule else Rung.CAPACITY
+    answered = None if of.decision is None else of.decision.strategy
+    if answered == StrategyName.GREYBOX and demotion is None:
+        return Rung.LAWS
+    return Rung.EQUALIZER if answered == StrategyName.CPU_EQUALIZER else Rung.CAPACITY

@@ -46,7 +46,7 @@ class FleetGuard:
     def check(self, current: Fleet, wanted: Fleet, author: Principal) -> None:
         """Raise Refused, and keep it as a finding, when a change is suspicious."""
         if self._behind:
-            raise Refused("fleet_behind", self._behind, {"force": "force=true"})
+            raise Refused("fleet_behind", self._behind, {"force": FORCE})
         doubt = doubt_of(current, wanted, self._shares.all(), self._limits)
         if doubt is None:
             return
@@ -91,7 +91,7 @@ class FleetGuard:
 
 def _error(doubt: FleetDoubt) -> Refused:
     items = list(doubt.items[:MOST_NAMED])
-    details = {"items": items, "limit": doubt.limit, "force": "force=true"}
+    details = {"items": items, "limit": doubt.limit, "force": FORCE}
     if doubt.code == "mass_move":
         return Refused("mass_move", doubt.message, details)
     return Refused("mass_removal", doubt.message, details)

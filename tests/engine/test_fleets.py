@@ -89,7 +89,7 @@ async def test_removing_much_is_refused_unless_forced_and_the_force_is_audited()
     await fleets.apply(fleet(*services[:8]), OPERATOR)
     with pytest.raises(Refused, match="removes 4 of 8 services") as refusal:
         await fleets.apply(fleet(*services[:4]), OPERATOR)
-    assert refusal.value.details["force"] == "force=true"
+    assert refusal.value.details["force"] == "signalbox apply --force, or force=true"
     assert len(fleets.current.fleet.services) == 8
     await fleets.apply(fleet(*services[:4]), OPERATOR, "closing down", force=True)
     assert store.audit.entries[-1].action == "fleet.force_apply"
