@@ -74,3 +74,19 @@ def test_shares_without_a_positive_one_where_an_endpoint_is(shares: str) -> None
     assert error["path"] == "services[0].static_shares"
     assert error["line"] == 11
     assert "above 0 in a data centre where the service has endpoints" in str(error["allowed"])
+
+
+def test_too_many_paths_beside_expressions_are_an_error() -> None:
+    def text(beginning: str) -> str:
+        lines = [f"  - {{id: p{n}, service: s, path: {{value: /p{n}}}}}" for n in range(300)]
+        kind = "type: RegularExpression"
+        lines += [
+            f"  - {{id: x{n}, service: s, path: {{{kind}, value: '{beginning}{n}'}}}}"
+            for n in range(200)
+        ]
+        return f"{CENTERS}{SERVICE}routes:\n" + "\n".join(lines)
+
+    (error,) = errors(text("/[a-z]+/"))
+    assert error["path"] == "routes"
+    assert "60000 pairs of a path and a regular expression of host *" in str(error["message"])
+    assert len(parse(text("/own/[a-z]+/")).routes) == 500

@@ -29,7 +29,13 @@ from controlplane.api.fleet_document.services import (
     service,
 )
 from controlplane.api.fleet_document.sources import source
-from controlplane.domain.routing import PathMatch, PathMatchType, Route
+from controlplane.domain.routing import (
+    MOST_CROSSINGS,
+    PathMatch,
+    PathMatchType,
+    Route,
+    crossings,
+)
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Pool, Role
 
 FLEET_KEYS = ("datacenters", "pools", "services", "gateways", "routes", "metric_sources")
@@ -149,6 +155,14 @@ def _routes(place: Place, services: Collection[str]) -> tuple[Route, ...]:
             if host and route.path.value:
                 rules.check(f"host {host} {route.path.type} {route.path.value}", item)
         found.append(route)
+    for host, pairs in crossings(found).items():
+        if pairs > MOST_CROSSINGS:
+            place.report(
+                f"up to {MOST_CROSSINGS}: begin the expressions with a path of their own, or give "
+                "them another host",
+                f"{pairs} pairs of a path and a regular expression of host {host or '?'} that may "
+                "match what begins like it",
+            )
     return tuple(found)
 
 

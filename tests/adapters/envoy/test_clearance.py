@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from envoy.config.route.v3 import route_pb2
+from hypothesis import given
+from hypothesis import strategies as st
 
 from controlplane.adapters.envoy.clearance import Clearance, ClearanceOptions
 from controlplane.adapters.envoy.preflight import Preflight, find_envoy
@@ -13,7 +15,7 @@ from controlplane.adapters.envoy.refusal_file import RefusalFile
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.domain.errors import Rejected, Retryable
 from controlplane.domain.findings import Observation
-from controlplane.domain.routing import PathMatch, PathMatchType, Route
+from controlplane.domain.routing import PathMatch, PathMatchType, Route, crossings
 from controlplane.domain.topology import Fleet, GatewayGroup
 from controlplane.ports import Artifact
 from tests.adapters.envoy.site import SMALL, prefix, service, snapshot
@@ -256,6 +258,29 @@ async def test_a_disk_that_is_gone_costs_the_memory_only(tmp_path: Path) -> None
     one = clearance(binary(tmp_path, MUTE), file=tmp_path / "no" / "folder" / "refusals.json")
     bad = made(with_routes(prefix("x", "web", "/poison")))
     assert served(await one.clear(bad)) == served(bad) - {"route/x"}
+
+
+PIECES = st.sampled_from(["/a", "/b", "/ab", "/a/b"])
+PATHS = st.one_of(
+    st.sampled_from([PathMatchType.EXACT, PathMatchType.PATH_PREFIX]).flatmap(
+        lambda kind: PIECES.map(lambda value: PathMatch(type=kind, value=value))
+    ),
+    st.tuples(PIECES, st.sampled_from(["Q+", "/xQ+", "[0-9]Q+", "|/bQ+"])).map(
+        lambda two: PathMatch(type=PathMatchType.REGULAR_EXPRESSION, value="".join(two))
+    ),
+)
+
+
+@given(paths=st.sets(PATHS, min_size=1, max_size=8))
+def test_pairs_of_paths_and_expressions_are_as_many_as_are_compiled(paths: set[PathMatch]) -> None:
+    routes = [Route(id=f"r{n}", service="web", path=path) for n, path in enumerate(paths)]
+    expressions = sum(p.type is PathMatchType.REGULAR_EXPRESSION for p in paths)
+    message = route_pb2.RouteConfiguration.FromString(
+        dict(made(replace(SMALL, routes=tuple(routes))).parts)["route/routes"]
+    )
+    # Each expression also stands once behind all paths; the whole is there for two sets of methods.
+    compiled = str(message.virtual_hosts[0].matcher).count("Q+") // 2 - expressions
+    assert crossings(routes)["*"] == compiled
 
 
 def test_expressions_come_last_and_where_they_can_match() -> None:
