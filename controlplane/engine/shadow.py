@@ -16,7 +16,13 @@ from controlplane.domain.errors import ControlPlaneError, Invalid
 from controlplane.domain.features import CENTERS
 from controlplane.domain.findings import Observation, Severity, Source
 from controlplane.domain.guardrails.limits import EnvelopeLimits
-from controlplane.domain.guardrails.state import Demotion, GuardState, rearranged, renewed
+from controlplane.domain.guardrails.state import (
+    Demotion,
+    GuardState,
+    come_true,
+    rearranged,
+    renewed,
+)
 from controlplane.domain.guardrails.trial import Assessment, Standing, Trial, assessed, continued
 from controlplane.domain.ladder import standing_demotion
 from controlplane.domain.promotions import Promoting
@@ -77,7 +83,7 @@ def states_of(
         if now != decision.centers:
             demotion = state.demotion if promoted else _displaced(decision, now, now_s)
             state = rearranged(state, demotion)
-        states[name] = state
+        states[name] = come_true(state, now_s)
     return states
 
 

@@ -108,3 +108,20 @@ def rearranged(state: GuardState, demotion: Demotion | None) -> GuardState:
         ledger=Ledger(),
         demotion=demotion,
     )
+
+
+def come_true(state: GuardState, now_s: float) -> GuardState:
+    """The state without what lies ahead: the clock was set back, and a move of an hour ahead would
+    hold all others until it is that time again."""
+    changes_s = tuple(time_s for time_s in state.changes_s if time_s <= now_s)
+    reverts_s = tuple(time_s for time_s in state.reverts_s if time_s <= now_s)
+    ahead = (changes_s, reverts_s) != (state.changes_s, state.reverts_s)
+    if not ahead and state.counted_s <= now_s:
+        return state
+    return replace(
+        state,
+        changes_s=changes_s,
+        reverts_s=reverts_s,
+        counted_s=state.counted_s if state.counted_s <= now_s else 0.0,
+        hold_until_s=0.0 if ahead else state.hold_until_s,
+    )

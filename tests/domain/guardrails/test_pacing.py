@@ -1,6 +1,6 @@
 import pytest
 
-from controlplane.domain.guardrails.state import GuardState, Outcome
+from controlplane.domain.guardrails.state import GuardState, Outcome, come_true
 from controlplane.domain.strategies.situation import Situation
 from tests.domain.guardrails.drafting import rule, run
 from tests.domain.two_centers import NOW_S, Load, codes, situation
@@ -43,3 +43,17 @@ def test_the_pause_does_not_stop_a_hot_center() -> None:
     hot = situation(load=Load(total_rps=92.0))
     verdict = run(rule(0.55, 0.45), hot, GuardState(hold_until_s=NOW_S + 1000))
     assert verdict.outcome is Outcome.MOVED
+
+
+def test_a_clock_that_was_set_back_holds_nothing_up() -> None:
+    ahead = GuardState(
+        changes_s=(NOW_S - 900.0, NOW_S + 3600.0),
+        reverts_s=(NOW_S + 3600.0,),
+        hold_until_s=NOW_S + 5400.0,
+        counted_s=NOW_S + 3600.0,
+    )
+    state = come_true(ahead, NOW_S)
+    assert state == GuardState(changes_s=(NOW_S - 900.0,))
+    assert run(rule(0.53, 0.47), state=state).outcome is Outcome.MOVED
+    usual = GuardState(changes_s=(NOW_S,), counted_s=NOW_S, hold_until_s=NOW_S + 60.0)
+    assert come_true(usual, NOW_S) is usual
