@@ -172,8 +172,18 @@ class Client:
             if not answer.is_success:
                 answer.read()
         if not answer.is_success:
-            raise problem(answer)
+            raise self._refusal(answer)
         return answer
+
+    def _refusal(self, answer: httpx.Response) -> ControlPlaneError:
+        if answer.status_code == httpx.codes.UNAUTHORIZED and "Authorization" not in (
+            self._http.headers
+        ):
+            return Refused(
+                "unauthenticated",
+                "no token; set SIGNALBOX_TOKEN, or name its file with --token-file",
+            )
+        return problem(answer)
 
     @contextmanager
     def _reached(self) -> Iterator[None]:

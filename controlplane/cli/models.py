@@ -130,8 +130,8 @@ def _whole_digest(models: Sequence[Mapping[str, Any]], service: str, prefix: str
         raise NotFound("model_not_found", f"service {service} has no model {prefix}")
     raise Invalid(
         "model_digest_ambiguous",
-        f"{len(found)} models begin with {prefix!r}; give at least {SHORTEST_PREFIX} characters "
-        "and enough to tell one",
+        f"{prefix!r} is the beginning of {len(found)}; give at least {SHORTEST_PREFIX} characters "
+        "of the digest and enough to tell one",
     )
 
 

@@ -127,3 +127,14 @@ def test_a_list_is_read_page_by_page_unless_a_limit_is_given() -> None:
 
     assert client(answer).items("/v1/x", {"service": "a"}) == [0, 1, 2]
     assert client(answer).items("/v1/x", {"limit": 1}) == [0]
+
+
+def test_without_a_token_it_says_where_the_token_goes() -> None:
+    def answer(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(401, json={"code": "unauthenticated", "detail": "send the header"})
+
+    nobody = Client(Target(url="http://signalbox.test", token=None), httpx.MockTransport(answer))
+    with pytest.raises(errors.Refused, match="SIGNALBOX_TOKEN"):
+        nobody.get("/v1/x")
+    with pytest.raises(errors.Refused, match="send the header"):
+        client(answer).get("/v1/x")

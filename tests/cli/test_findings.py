@@ -29,7 +29,7 @@ def test_findings_are_listed_shown_and_forced(run: Run, server: Server) -> None:
     assert run("findings", "list", "--subject", "service/other").out == ""
     shown = run("findings", "show", finding["id"]).out
     assert "request_rate_rps is 9000" in shown
-    assert "signalbox findings force" in shown
+    assert f"signalbox findings force {finding['id']} --reason" in shown
     assert run("findings", "force", finding["id"]).code == 2
     forced = run("findings", "force", finding["id"], "--reason", "flash sale")
     assert (forced.code, forced.err) == (0, "what was held is taken for true\n")

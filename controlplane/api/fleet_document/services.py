@@ -106,7 +106,7 @@ def _clusters(place: Place, sites: Sites) -> tuple[Cluster, ...]:
         unique.check(cluster.datacenter, item)
         found.append(cluster)
     if not any(cluster.endpoints for cluster in found):
-        place.report("a list of clusters with at least one endpoint among them", "without any")
+        place.report("at least one endpoint among its clusters", "without an endpoint")
     return tuple(found)
 
 

@@ -11,6 +11,7 @@ from controlplane.api.dependencies import Operator, Services, Viewer
 from controlplane.api.paging import MOST_ITEMS, Cursor, Key, Limit, page_of
 from controlplane.api.wire import LAST_S, Items, Text, Wire, stamp, stamp_or_none
 from controlplane.domain.findings import Finding, Severity, Source
+from controlplane.domain.suspicion.doubt import ID
 
 router = APIRouter(prefix="/v1", tags=["findings"])
 
@@ -97,7 +98,7 @@ def finding_of(finding: Finding) -> FindingOut:
         severity=what.severity,
         message=what.message,
         held=what.held,
-        force=what.force,
+        force=what.force.replace(f"force {ID}", f"force {finding.id}"),
         standing=finding.standing,
         since=stamp(finding.since_s),
         seen=stamp(finding.seen_s),

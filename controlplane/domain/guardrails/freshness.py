@@ -27,11 +27,14 @@ def fresh(draft: Draft, situation: Situation, state: GuardState, limits: Envelop
     """
     if draft.course is not Course.MOVE:
         return draft
-    silent = max(_ages_s(situation, state))
+    silent, name = max((age_s, name) for name, age_s in _ages_s(situation, state).items())
     if silent <= limits.fresh_s:
         return draft
     blind = replace(draft, target=situation.applied, course=Course.BLIND_HOLD)
-    blind = noted(blind, "metrics_stale", f"newest sample {silent:.0f} s old, {limits.fresh_s:g} s")
+    oldest = f"no sample of {name}"
+    if silent < math.inf:
+        oldest = f"the newest sample of {name} is {silent:.0f} s old"
+    blind = noted(blind, "metrics_stale", f"{oldest}, the limit is {limits.fresh_s:.4g} s")
     if silent <= limits.ramp_after_s:
         return blind
     fallback = bounded(static(situation).shares, situation, limits)
@@ -41,7 +44,7 @@ def fresh(draft: Draft, situation: Situation, state: GuardState, limits: Envelop
         ramp,
         target,
         "ramping_to_static",
-        f"silent for more than {limits.ramp_after_s:g} s: "
+        f"silent for more than {limits.ramp_after_s:.4g} s: "
         f"{distance(situation.applied, fallback):.3f} away from the static ratio",
     )
 
@@ -77,21 +80,21 @@ def trusted(draft: Draft, situation: Situation, state: GuardState, limits: Envel
     return replace(draft, target=situation.applied, course=Course.DOUBTED)
 
 
-def _ages_s(situation: Situation, state: GuardState) -> list[float]:
+def _ages_s(situation: Situation, state: GuardState) -> dict[str, float]:
     """Age of the newest sample of every centre that bears traffic, now or in normal times.
 
     A reserve may have reported nothing before it joined: its silence counts from the last move,
     and not at all while it joins.
     """
     since_s = situation.now_s - state.changes_s[-1] if state.changes_s else math.inf
-    return [
-        min(age_s, 0.0 if center.name in situation.muster.joining else since_s)
+    return {
+        center.name: min(age_s, 0.0 if center.name in situation.muster.joining else since_s)
         if situation.muster.bearing and not center.serves
         else age_s
         for center, counts in zip(situation.centers, _counting(situation), strict=True)
         if counts
         for age_s in (situation.window.age_s(center.name, situation.now_s),)
-    ]
+    }
 
 
 def _counting(situation: Situation) -> list[bool]:

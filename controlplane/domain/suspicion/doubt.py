@@ -29,7 +29,9 @@ HELD: Mapping[Doubt, str] = {
 }
 # What can be taken for true on an operator's word; silence and no number cannot.
 FORCIBLE = frozenset({Doubt.FROZEN, Doubt.JUMPED, Doubt.SWAPPED, Doubt.SHARES_SWAPPED})
-FORCE = "signalbox findings force ID --reason TEXT takes the readings for true"
+# Who tells the finding puts its id in this place.
+ID = "ID"
+FORCE = f"signalbox findings force {ID} --reason TEXT takes the readings for true"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from controlplane.domain.suspicion.past import (
 )
 from controlplane.domain.telemetry import LIMITS, Sample, order
 
+LOOK = "look at its exporter"
 # Another centre's whole load, and as much again, may come at once when it fails over.
 FAILOVER = 2.0
 # Load that went elsewhere shows there, at least this part of it.
@@ -83,9 +84,11 @@ def _frozen(sample: Sample, past: Past, limits: SuspicionLimits) -> Suspicion | 
         return None
     if sum(getattr(sample, name) is not None for name in LIMITS) < limits.frozen_readings:
         return None
-    if newest.suspicion == Doubt.FROZEN:
-        return _of(sample, Doubt.FROZEN, "all its readings are still exactly equal")
     run = tuple(_run(sample, past))
+    if newest.suspicion == Doubt.FROZEN:
+        since = f" for {true_s(sample) - true_s(run[-1]):.0f} s" if run else ""
+        message = f"all readings of {sample.datacenter} stay exactly equal{since}: {LOOK}"
+        return _of(sample, Doubt.FROZEN, message)
     if not run or len(run) + 1 < limits.frozen_samples:
         return None
     lasted_s = true_s(sample) - true_s(run[-1])
@@ -93,7 +96,7 @@ def _frozen(sample: Sample, past: Past, limits: SuspicionLimits) -> Suspicion | 
         return None
     message = (
         f"all readings of {sample.datacenter} are exactly equal in {len(run) + 1} samples over "
-        f"{lasted_s:.0f} s: look at its exporter"
+        f"{lasted_s:.0f} s: {LOOK}"
     )
     return _of(sample, Doubt.FROZEN, message, run[:-1])
 

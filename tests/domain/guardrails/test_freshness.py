@@ -14,6 +14,7 @@ def test_old_metrics_hold() -> None:
     verdict = run(rule(0.53, 0.47), facts)
     assert (verdict.outcome, verdict.shares) == (Outcome.HELD, (0.5, 0.5))
     assert codes(verdict.notes) == ["metrics_stale"]
+    assert verdict.notes[0].message == "the newest sample of beta is 121 s old, the limit is 120 s"
 
 
 def test_one_silent_center_is_enough_to_hold() -> None:
@@ -27,6 +28,7 @@ def test_one_silent_center_is_enough_to_hold() -> None:
     verdict = run(rule(0.53, 0.47), facts)
     assert verdict.outcome is Outcome.HELD
     assert codes(verdict.notes) == ["metrics_stale", "ramping_to_static"]
+    assert verdict.notes[0].message == "no sample of beta, the limit is 120 s"
 
 
 def test_long_silence_ramps_to_the_static_ratio_and_arrives() -> None:

@@ -183,6 +183,16 @@ def test_what_was_suspicious_is_so_when_it_is_sent_again() -> None:
     assert feed.take(replace(again, cpu_avg=0.51)) == ()
 
 
+def test_what_stays_frozen_says_for_how_long() -> None:
+    feed = _settled()
+    assert _frozen_run(feed, 4) == [(23, "metrics_frozen")]
+    time_s = NOW_S + 25 * PERIOD_S
+    (frozen,) = feed.take(replace(wobbling(20)[0], time_s=time_s, received_s=time_s))
+    assert frozen.message == (
+        "all readings of alpha stay exactly equal for 300 s: look at its exporter"
+    )
+
+
 def test_silence_is_told_per_center_after_its_time() -> None:
     received_s = {"beta": NOW_S, "alpha": NOW_S}
     assert stopped(received_s, NOW_S + 120.0, 120.0) == ()
