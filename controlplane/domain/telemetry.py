@@ -7,7 +7,7 @@ time by its callers.
 
 import math
 from bisect import insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from controlplane.domain.errors import Invalid
@@ -201,6 +201,14 @@ def first_received(history: Iterable[Sample], sample: Sample) -> Sample:
         if earlier.time_s == sample.time_s and earlier.datacenter == sample.datacenter:
             return replace(sample, received_s=min(earlier.received_s, sample.received_s))
     return sample
+
+
+def of_centers(window: ServiceWindow, names: Collection[str]) -> ServiceWindow:
+    """The window of these data centres; what one sent that was removed since says nothing."""
+    if all(name in names for name in window.samples):
+        return window
+    kept = {name: history for name, history in window.samples.items() if name in names}
+    return replace(window, samples=kept)
 
 
 def shortened(window: ServiceWindow, since_s: float, least: int) -> ServiceWindow:

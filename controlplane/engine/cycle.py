@@ -24,7 +24,7 @@ from controlplane.domain.strategies.situation import (
     Shares,
     Situation,
 )
-from controlplane.domain.telemetry import ServiceWindow, shortened
+from controlplane.domain.telemetry import ServiceWindow, of_centers, shortened
 from controlplane.domain.topology import Fleet, Service, resolved
 from controlplane.engine.cadence import Cadence
 
@@ -109,7 +109,9 @@ def situate(facts: Facts, service: Service) -> Situation:
 
     No sample that it leaves out is read by them, so what is recorded can be replayed.
     """
+    own = {cluster.datacenter for cluster in service.clusters}
     window = facts.windows.get(service.name, ServiceWindow(service=service.name))
+    window = of_centers(window, own)
     since_s = facts.now_s - facts.cadence.cycle_s - READ_PERIODS * facts.cadence.period_s
     centers = {center.name: center for center in facts.fleet.datacenters}
     model = facts.models.get(service.name)

@@ -17,7 +17,7 @@ from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.domain.suspicion.metrics import judge, stopped
 from controlplane.domain.suspicion.past import Past
 from controlplane.domain.suspicion.shares import shares_exchanged
-from controlplane.domain.telemetry import Sample, ServiceWindow
+from controlplane.domain.telemetry import Sample, ServiceWindow, of_centers
 from controlplane.domain.topology import Service, resolved
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.doubts import Doubts, Force
@@ -187,10 +187,11 @@ class Suspicions:
     def _past(self, service: Service, window: ServiceWindow, known: Doubts) -> Past:
         cadence = self._rules.cadence
         shares, moved_s = self._shares.of(service.name)
+        own = {cluster.datacenter for cluster in service.clusters}
         return Past(
             service=resolved(self._fleets.current.fleet, service),
-            trusted=window.samples,
-            newest=known.newest,
+            trusted=of_centers(window, own).samples,
+            newest={name: one for name, one in known.newest.items() if name in own},
             shares=shares,
             moved_s=moved_s,
             period_s=cadence.period_s,

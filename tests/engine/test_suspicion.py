@@ -366,3 +366,17 @@ async def test_a_force_after_a_restart_takes_in_what_was_held_before_it() -> Non
     await forcing.force(finding.id, OPERATOR, "the flash sale has begun")
     newest = [one.request_rate_rps for one in other.intake.window("tickets").samples[EAST][-10:]]
     assert newest == [4_400.0] * 10
+
+
+async def test_a_data_center_that_was_removed_is_no_measure_for_the_others() -> None:
+    site = await Site().started()
+    (own,) = site.fleets.current.fleet.services
+    lone = replace(own, clusters=own.clusters[1:])
+    await site.declare(replace(site.fleets.current.fleet, services=(lone,)))
+    site.clock.time_s += PERIOD_S / 2
+    # Looks like the one that is gone.
+    east, _ = site.honest(0)
+    receipt = await site.intake.accept([replace(east, datacenter=WEST)])
+    assert (receipt.findings, receipt.suspicious) == ((), ())
+    await site.tick()
+    assert {one.datacenter for one in site.loop.decisions["tickets"].samples} == {WEST}
