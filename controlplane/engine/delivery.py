@@ -25,6 +25,9 @@ DEADLINE_S = 30.0
 LONGEST_BACKOFF_S = 10.0
 # How often a plane is asked what its consumers refused: a finding is to appear within seconds.
 REPAIR_S = 0.5
+# From here on it is told that a plane does not take the newest snapshot: most retries are over
+# sooner.
+STUCK_S = 10.0
 
 
 class DeliveryState(StrEnum):
@@ -42,6 +45,7 @@ class DeliveryStatus:
 
     Attributes:
         message: the plane's own words when the snapshot is not in force.
+        since_s: when it came to this; for a plane that is tried again, when that began.
         refused: items of it that are not in force as they were published.
     """
 
@@ -127,18 +131,19 @@ class Courier:
             return
         self._not_repaired = ""
         self._status = replace(self._status, refused=refused)
-        standing = [*refused, *_as_a_whole(self._status)]
+        standing = [*refused, *_as_a_whole(self._status, self._now())]
         self._findings.report(Source.DATA_PLANE, standing, scope=self._plane.name)
 
     def _report(self, snapshot: Snapshot, state: DeliveryState, message: str) -> None:
         earlier = self._status
+        again = state is earlier.state is DeliveryState.RETRYING
         self._status = replace(
             earlier,
             state=state,
             revision=snapshot.revision,
             version=snapshot.version,
             message=message,
-            since_s=self._now(),
+            since_s=earlier.since_s if again else self._now(),
         )
         if (state, message) == (earlier.state, earlier.message):
             return
@@ -152,14 +157,19 @@ class Courier:
         )
 
 
-def _as_a_whole(status: DeliveryStatus) -> list[Observation]:
-    if status.state is not DeliveryState.REJECTED:
+def _as_a_whole(status: DeliveryStatus, now_s: float) -> list[Observation]:
+    tried_s = now_s - status.since_s
+    if status.state is DeliveryState.REJECTED:
+        code, trying = "snapshot_rejected", ""
+    elif status.state is DeliveryState.RETRYING and tried_s >= STUCK_S:
+        code, trying = "snapshot_delayed", f", tried for {tried_s // STUCK_S * STUCK_S:.0f} s"
+    else:
         return []
     return [
         Observation(
-            code="snapshot_rejected",
+            code=code,
             subject=f"plane/{status.plane}",
-            message=f"revision {status.revision} is not in force: {status.message}",
+            message=f"revision {status.revision} is not in force{trying}: {status.message}",
             held="the snapshot before it stays in force",
             severity=Severity.CRITICAL,
         )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from controlplane.domain.errors import ControlPlaneError, Rejected, Retryable
 from controlplane.domain.findings import Observation, Source
 from controlplane.domain.snapshot import Snapshot, build
-from controlplane.engine.delivery import REPAIR_S, Courier, DeliveryState
+from controlplane.engine.delivery import REPAIR_S, STUCK_S, Courier, DeliveryState
 from controlplane.engine.publication import Publication
 from controlplane.engine.stages import Instruments
 from controlplane.ports import Artifact, PlaneNode
@@ -108,6 +108,28 @@ async def test_a_snapshot_refused_as_a_whole_is_a_finding_on_the_plane() -> None
     plane.failures = []
     publication.publish(_snapshot(2))
     await _until(lambda: instruments.findings.standing() == [])
+    task.cancel()
+
+
+async def test_a_plane_that_takes_nothing_for_long_is_a_finding() -> None:
+    now_s = 1_000.0
+    publication, instruments = Publication(), Instruments(now=lambda: now_s)
+    plane = Plane([Retryable("plane_away", "no answer")] * 4)
+    courier = Courier(plane, publication, instruments)
+    task = asyncio.create_task(courier.run())
+    publication.publish(_snapshot(1))
+    await _until(lambda: courier.status.state is DeliveryState.RETRYING)
+    assert instruments.findings.standing() == []
+    now_s += STUCK_S
+    await _until(lambda: instruments.findings.standing() != [])
+    (finding,) = instruments.findings.standing()
+    assert (finding.observation.code, finding.observation.subject) == (
+        "snapshot_delayed",
+        "plane/plane",
+    )
+    assert "revision 1 is not in force, tried for 10 s: no answer" in finding.observation.message
+    await _until(lambda: instruments.findings.standing() == [])
+    assert plane.in_force == [1]
     task.cancel()
 
 
