@@ -36,6 +36,8 @@ def paper_mlp(situation: Situation) -> Proposal:
         return fall_back(situation, network)
     if note := missing_metrics(situation):
         return hold(situation, StrategyName.PAPER_MLP, note)
+    if note := unmeasured(situation):
+        return fall_back(situation, note)
     x = design_matrix(*_newest(situation), GRID)
     return choose(situation, StrategyName.PAPER_MLP, network(x), learned=True)
 
@@ -47,6 +49,8 @@ def projected_mlp(situation: Situation) -> Proposal:
         return fall_back(situation, network)
     if note := missing_metrics(situation) or without_share(situation):
         return hold(situation, StrategyName.PROJECTED_MLP, note)
+    if note := unmeasured(situation):
+        return fall_back(situation, note)
     x = projected_rows(situation)
     return choose(situation, StrategyName.PROJECTED_MLP, network(x), learned=True)
 
@@ -56,7 +60,7 @@ def projected_rows(situation: Situation) -> FloatArray:
 
     cpu' = idle + (cpu - idle) s'/s up to 1, bandwidth' = bandwidth s'/s, traffic share' = s';
     memory and disk stay (LAB-learning.md section 2). s is the observed share. Two centres, each
-    with a sample and a share (`without_share`).
+    with a sample and a share (`unmeasured`, `without_share`).
     """
     laws = trusted_laws(situation) or tuple(declared_law(c) for c in situation.centers)
     own = [own_part(use) for use in center_uses(situation)]
@@ -82,6 +86,15 @@ def without_share(situation: Situation) -> Note | None:
         code="share_too_small",
         message=f"a data centre has less than {SMALLEST_SHARE:g} of the load: nothing to project",
     )
+
+
+def unmeasured(situation: Situation) -> Note | None:
+    """A note that names the centres without a sample, as a reserve may be; None if all have one."""
+    names = [c.name for c in situation.centers if situation.window.latest(c.name) is None]
+    if not names:
+        return None
+    message = f"no sample from {', '.join(names)}: the network reads both"
+    return Note(code="metrics_missing", message=message)
 
 
 def _network(situation: Situation) -> Network | Note:

@@ -9,7 +9,7 @@ from controlplane.domain.strategies.candidates import GRID
 from controlplane.domain.strategies.networks import projected_rows
 from controlplane.domain.strategies.projection import observed_shares
 from controlplane.domain.strategies.registry import propose
-from controlplane.domain.strategies.situation import LearnedModel, Network
+from controlplane.domain.strategies.situation import LearnedModel, Muster, Network
 from controlplane.domain.topology import Role, StrategyName
 from tests.domain.two_centers import LAWS, Load, centers, changed, codes, law_model, situation
 
@@ -154,3 +154,18 @@ def test_without_load_the_shares_in_force_are_projected() -> None:
     facts = situation(applied=(0.6, 0.4), load=Load(total_rps=0.0))
     assert observed_shares(facts) == (0.6, 0.4)
     np.testing.assert_allclose(projected_rows(facts)[:, COLUMN["primary.traffic_share"]], GRID)
+
+
+@pytest.mark.parametrize("strategy", [*NETWORKS, StrategyName.HYBRID])
+@pytest.mark.parametrize("applied", [(1.0, 0.0), (0.8, 0.2)])
+def test_a_reserve_that_has_not_reported_is_left_to_the_rule(
+    strategy: StrategyName, applied: tuple[float, float]
+) -> None:
+    learned = replace(law_model(), network=Recorder(), residual=Recorder())
+    facts = situation(strategy, applied=applied, model=learned)
+    alone = replace(facts.window, samples={"alpha": facts.window.samples["alpha"]})
+    muster = Muster(bearing=(True, applied[1] > 0))
+    reserve = centers((Role.PRIMARY, Role.CLOUD))
+    proposal = propose(replace(facts, window=alone, centers=reserve, muster=muster))
+    assert not proposal.failed
+    assert not proposal.learned
