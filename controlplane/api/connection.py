@@ -12,6 +12,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MOST_HEAD_BYTES = 64 * 1024
 HEAD_WITHIN_S = 10.0
+# What comes behind an answer is read and dropped for so long.
+LINGER_S = 10.0
 # File descriptors that connections leave to everything else.
 OTHER_FILES = 128
 TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 10\r\n"
@@ -24,6 +26,7 @@ class BoundedConnection(HttpToolsProtocol):
     """One connection: closed when a head is too long, or does not come to its end in time."""
 
     _in_head = True
+    _in_body = False
     _head_bytes = 0
     _late: asyncio.TimerHandle | None = None
 
@@ -47,8 +50,25 @@ class BoundedConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """A head is there."""
         self._in_head = False
+        self._in_body = True
         self._cancel()
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """A body is there, though its answer may be out already."""
+        self._in_body = False
+        self._cancel()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Read on for a while behind an answer that did not wait for the body.
+
+        Closing at once would make the system drop what came meanwhile with a reset, and the
+        caller might never see the answer.
+        """
+        super().on_response_complete()
+        if self._in_body and not self.transport.is_closing():
+            self._late = self.loop.call_later(LINGER_S, self.transport.close)
 
     def data_received(self, data: bytes) -> None:
         """Count what belongs to a head that has begun before."""

@@ -49,8 +49,6 @@ STATUS_OF_CODE: Mapping[str, HTTPStatus] = {
     "method_not_allowed": HTTPStatus.METHOD_NOT_ALLOWED,
     "request_malformed": HTTPStatus.BAD_REQUEST,
 }
-# The rest of such a body is not waited for.
-UNREAD = frozenset({"body_too_large", "body_too_slow"})
 
 
 def install(app: FastAPI) -> None:
@@ -95,8 +93,6 @@ def _headers(error: ControlPlaneError) -> dict[str, str]:
     headers = {"Cache-Control": "no-store"}
     if error.code == "unauthenticated":
         headers["WWW-Authenticate"] = 'Bearer realm="signalbox"'
-    if error.code in UNREAD:
-        headers["Connection"] = "close"
     if isinstance(error, Retryable):
         headers["Retry-After"] = str(max(1, math.ceil(error.after_s)))
     return headers

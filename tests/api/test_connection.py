@@ -68,6 +68,7 @@ async def test_the_second_head_of_a_connection_has_a_time_too(
 
 
 async def test_a_body_has_a_time(house: House, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "LINGER_S", 0.2)
     monkeypatch.setattr(edge, "BODY_WITHIN_S", 0.2)
     token = house.secrets[AccessRole.ADMIN].encode()
     head = b"Host: x\r\nAuthorization: Bearer " + token + b"\r\nContent-Length: 9\r\n\r\n["
@@ -118,3 +119,22 @@ def test_as_many_files_as_are_allowed_are_taken(monkeypatch: pytest.MonkeyPatch)
     for _ in range(2):
         connection.allow_many_files()
     assert limits == [(1_024, 4_096), (4_096, 4_096)]
+
+
+async def test_the_answer_to_a_body_that_goes_on_is_not_lost(port: int, house: House) -> None:
+    token = house.secrets[AccessRole.ADMIN].encode()
+    body = b"a" * (edge.MOST_BODY_BYTES + 1)
+    head = b"PUT /v1/fleet HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + token
+    head += b"\r\nContent-Length: " + str(len(body)).encode() + b"\r\n\r\n"
+    for _ in range(5):
+        reader, writer = await opened(port, head)
+        writer.write(body)
+        async with asyncio.timeout(5):
+            await writer.drain()
+            answer = await reader.readuntil(b"\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 413 ")
+            assert b"body_too_large" in await reader.readuntil(b"}")
+            # The connection is as good as new.
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert (await reader.readuntil(b"\r\n")).endswith(b"200 OK\r\n")
+        writer.close()
