@@ -6,7 +6,6 @@ so that callers with a known token go on without a database. It must never keep,
 secret, except once to the caller who asked for a new token.
 """
 
-import asyncio
 import hashlib
 import math
 import re
@@ -27,6 +26,7 @@ from controlplane.domain.access import (
     allowed,
 )
 from controlplane.domain.errors import Invalid, NotFound, Refused, Retryable
+from controlplane.engine.turns import Turns
 from controlplane.ports import TokenStore
 
 log = structlog.get_logger(__name__)
@@ -73,7 +73,7 @@ class Access:
         self._now = now
         self._remembered: OrderedDict[str, _Remembered] = OrderedDict()
         # Checks before a write (last admin, first start) must not interleave with another write.
-        self._writing = asyncio.Lock()
+        self._writing = Turns()
 
     async def check(self, secret: str | None, permission: Permission) -> Principal:
         """Say who holds the secret.

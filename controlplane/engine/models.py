@@ -6,7 +6,6 @@ log, in one transaction. A model that cannot be loaded is never put in service; 
 it stays.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,6 +27,7 @@ from controlplane.domain.promotions import (
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.stages import Instruments
+from controlplane.engine.turns import Turns
 from controlplane.ports import ModelRegistry, StoredModel
 
 log = structlog.get_logger(__name__)
@@ -66,7 +66,7 @@ class Models:
         self._refused: dict[str, Promotion] = {}
         self._unreadable: dict[str, Observation] = {}
         # A step reads what it changes; two at once would name the wrong champion before.
-        self._stepping = asyncio.Lock()
+        self._stepping = Turns()
         self.promoting = promoting
         self.steps: Counter[PromotionEvent] = Counter()
 

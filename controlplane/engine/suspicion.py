@@ -25,6 +25,7 @@ from controlplane.engine.fleets import Fleets
 from controlplane.engine.publication import Publication
 from controlplane.engine.shares import SharesInForce
 from controlplane.engine.stages import Instruments
+from controlplane.engine.turns import Turns
 
 # Looked at before others get a turn: some 10 ms.
 AT_ONCE = 100
@@ -62,7 +63,7 @@ class Suspicions:
         self._now = instruments.now
         self._findings = instruments.findings
         self._services: dict[str, Doubts] = {}
-        self.forcing = asyncio.Lock()
+        self.forcing = Turns()
 
     @property
     def cadence(self) -> Cadence:
