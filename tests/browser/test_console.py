@@ -295,6 +295,10 @@ def test_the_curve_of_the_last_decision_is_drawn(console: Console) -> None:
     path = page.locator("#curve-chart .scatterlayer .js-line").first.get_attribute("d")
     assert path is not None
     assert path.count(",") > 20
+    # From nothing to what matters, however steep the curve is elsewhere.
+    low, top = page.evaluate("document.getElementById('curve-chart').layout.yaxis.range")
+    marks = "document.getElementById('curve-chart').data.slice(1).flatMap((one) => one.y)"
+    assert (low, top) == (0, 3 * max(page.evaluate(marks)))
     expect(page.locator("#time-chart .scatterlayer .js-line")).to_have_count(2)
     page.get_by_text("Why: step by step").click()
     expect(page.locator("#steps")).to_contain_text("greybox")

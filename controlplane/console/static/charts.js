@@ -39,6 +39,15 @@ export function responseTimes(element, samples) {
   }, OPTIONS);
 }
 
+// A data centre near saturation is hundreds of times slower; drawn to scale, all else is flat.
+const MOST_TIMES_DECIDED = 3;
+
+// The response times from nothing to a few times the highest of those that matter.
+function within(values) {
+  const top = MOST_TIMES_DECIDED * Math.max(0, ...values.map((value) => value || 0));
+  return top > 0 ? { range: [0, top] } : {};
+}
+
 export function curve(element, decision, primary) {
   const points = decision.curve.filter((point) => point.response_time_ms !== null);
   const at = (ratio) => {
@@ -49,6 +58,7 @@ export function curve(element, decision, primary) {
     name: say(key), x: [ratio], y: [at(ratio)], mode: "markers",
     marker: { symbol, color, size, line: { width: 2, color } },
   });
+  const marked = ["applied", "proposed", "decided"].map((name) => at(decision[name][primary]));
   Plotly.react(element, [
     {
       name: say("predicted"),
@@ -63,12 +73,9 @@ export function curve(element, decision, primary) {
   ], {
     ...LAYOUT,
     xaxis: { ...GRID, title: { text: say("shareAxis", primary) }, tickformat: ".2f" },
-    yaxis: { ...GRID, title: { text: say("predictedAxis") } },
+    yaxis: { ...GRID, title: { text: say("predictedAxis") }, ...within(marked) },
   }, OPTIONS);
 }
-
-// A data centre near saturation is hundreds of times slower; drawn to scale, all else is flat.
-const MOST_TIMES_DECIDED = 3;
 
 // More than two data centres: each has a curve over its own share.
 export function centerCurves(element, decision) {
@@ -95,10 +102,9 @@ export function centerCurves(element, decision) {
     ];
   });
   const decided = traces.filter((trace) => trace.mode === "markers").map((trace) => trace.y[0]);
-  const top = MOST_TIMES_DECIDED * Math.max(...decided.map((value) => value || 0));
   Plotly.react(element, traces, {
     ...LAYOUT,
     xaxis: { ...GRID, title: { text: say("ownShareAxis") }, tickformat: ".2f" },
-    yaxis: { ...GRID, title: { text: say("predictedAxis") }, ...(top > 0 ? { range: [0, top] } : {}) },
+    yaxis: { ...GRID, title: { text: say("predictedAxis") }, ...within(decided) },
   }, OPTIONS);
 }

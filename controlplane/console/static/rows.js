@@ -2,12 +2,13 @@
 
 import { say } from "./words.js";
 
+// A unit stays on the line of its number.
 export function percent(value) {
-  return value === null || value === undefined ? "–" : `${(100 * value).toFixed(1)} %`;
+  return value === null || value === undefined ? "–" : `${(100 * value).toFixed(1)}\u00a0%`;
 }
 
 function number(value, digits, unit) {
-  return value === null || value === undefined ? "–" : `${value.toFixed(digits)} ${unit}`.trim();
+  return value === null || value === undefined ? "–" : `${value.toFixed(digits)}\u00a0${unit}`.trim();
 }
 
 // `label` is the column's name, which a phone shows in the cell.
