@@ -22,6 +22,10 @@ from controlplane.domain.errors import ControlPlaneError, Retryable
 from controlplane.domain.xds import Event, Request, ResourceType, Subscription
 
 BEARER = "bearer "
+# Names of callers stand in tables, logs and messages.
+LONGEST_NAME = 200
+# Envoy names each cluster that it refuses, so its words may be many.
+LONGEST_REFUSAL = 20_000
 
 log = structlog.get_logger()
 
@@ -69,11 +73,16 @@ class Session:
         first = await self._first_request()
         if first is None:
             return
-        caller = self._caller = _caller(first, self._context)
+        caller = _caller(first, self._context)
+        misnamed = _misnamed(caller)
+        if misnamed is not None:
+            log.warning("ads.misnamed", why=misnamed)
+            await self._context.abort(grpc.StatusCode.INVALID_ARGUMENT, misnamed)
         refusal = await self._refusal(caller)
         if refusal is not None:
             log.warning("ads.refused", node=caller.name, group=caller.group, why=refusal[1])
             await self._context.abort(*refusal)
+        self._caller = caller
         # Tells a waiting agent that it is connected, even when nothing is to be sent.
         await self._context.send_initial_metadata(())
         await self._serve(caller, first)
@@ -214,7 +223,7 @@ def _request(kind: ResourceType, message: discovery_pb2.DiscoveryRequest) -> Req
         names=frozenset(message.resource_names),
         version=message.version_info,
         nonce=message.response_nonce,
-        error=message.error_detail.message if refused else None,
+        error=message.error_detail.message[:LONGEST_REFUSAL] if refused else None,
     )
 
 
@@ -231,3 +240,14 @@ def _caller(
         group=first.node.cluster,
         agent=first.node.user_agent_name == xds.AGENT_NAME,
     )
+
+
+def _misnamed(caller: Caller) -> str | None:
+    """What is wrong with the names of a caller."""
+    for what, name in (("id", caller.node), ("cluster", caller.group)):
+        if not (0 < len(name) <= LONGEST_NAME and name.isprintable()):
+            return (
+                f"node.{what} is {name[:80]!r}; give 1 to {LONGEST_NAME} printable characters: id "
+                "names this Envoy, cluster its gateway group"
+            )
+    return None

@@ -9,6 +9,7 @@ import pytest
 
 from controlplane.adapters.envoy.ads import AdsOptions, AdsServer, Authorize
 from controlplane.adapters.envoy.plane import EnvoyPlane
+from controlplane.adapters.envoy.session import LONGEST_REFUSAL
 from controlplane.domain.errors import Refused, Rejected, Retryable
 from controlplane.domain.xds import ResourceType
 from tests.adapters.envoy.ads_client import AdsClient, connected
@@ -187,6 +188,30 @@ async def test_a_revoked_token_ends_the_stream_and_an_outage_does_not() -> None:
             await asyncio.wait_for(client.response(), 5)
     assert answers == []
     assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+@pytest.mark.parametrize(
+    ("node", "group", "what"),
+    [("", "edge", "id"), ("a\nb", "edge", "id"), ("n", "g" * 201, "cluster")],
+)
+async def test_callers_need_a_name_that_can_be_shown(node: str, group: str, what: str) -> None:
+    async with serving() as (one, port), connected(port, node=node, group=group) as client:
+        await client.ask(CDS)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await client.response()
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert f"node.{what} is " in str(caught.value.details())
+        assert await one.observe() == []
+
+
+async def test_long_words_of_a_refusal_are_cut() -> None:
+    async with serving() as (one, port), connected(port) as client:
+        await client.ask(CDS)
+        await client.nack(await client.response(), "w" * 100_000)
+        async with asyncio.timeout(5):
+            while not (nodes := await one.observe()) or not nodes[0].refused:
+                await asyncio.sleep(0.005)
+        assert len(nodes[0].refused[0][1]) == LONGEST_REFUSAL
 
 
 async def test_garbage_and_silence_end_the_stream() -> None:
