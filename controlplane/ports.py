@@ -104,6 +104,9 @@ class SampleStore(Protocol):
     async def coverage(self, service: str) -> Coverage:
         """Since when and for how many times a service has samples."""
 
+    async def heard_s(self, service: str) -> float | None:
+        """Sender's time of the newest sample of a service; None without one."""
+
 
 # `reason` in the details of `store_unavailable`: `StoreCare.put_back` can help, or waiting.
 FILES_GONE = "file_gone"

@@ -193,6 +193,10 @@ class MemorySampleStore:
         times = {time_s for name, time_s, _ in self.samples if name == service}
         return Coverage(first_s=min(times), rows=len(times)) if times else Coverage()
 
+    async def heard_s(self, service: str) -> float | None:
+        self.outage.check()
+        return max((time_s for name, time_s, _ in self.samples if name == service), default=None)
+
 
 @dataclass(slots=True)
 class MemoryMinuteStore:

@@ -156,6 +156,8 @@ class Intake:
             stored = await self._store.since(service.name, since_s)
             self._extend(sample for sample in stored if sample.suspicion is None)
             self._suspicions.restored(service.name, stored)
+            if not stored and (heard_s := await self._store.heard_s(service.name)) is not None:
+                self._suspicions.silent(service.name, heard_s)
             self._suspicions.report([service.name])
 
     async def watch(self) -> None:

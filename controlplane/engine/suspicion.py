@@ -112,6 +112,10 @@ class Suspicions:
         if samples:
             self._known(service, samples[0].received_s).restore(samples)
 
+    def silent(self, service: str, heard_s: float) -> None:
+        """A service was heard, but so long before a restart that no window has it."""
+        self._known(service, heard_s)
+
     def report(self, services: Iterable[str]) -> None:
         """Tell the findings what stands for these services, and thereby what no longer does."""
         for service in services:

@@ -380,3 +380,14 @@ async def test_a_data_center_that_was_removed_is_no_measure_for_the_others() -> 
     assert (receipt.findings, receipt.suspicious) == ((), ())
     await site.tick()
     assert {one.datacenter for one in site.loop.decisions["tickets"].samples} == {WEST}
+
+
+async def test_a_silence_longer_than_the_window_is_told_after_a_restart_too() -> None:
+    site = await Site().started()
+    site.clock.time_s += 2 * 3_600.0
+    await site.intake.suspicions.look(site.intake.window)
+    before = site.findings.standing()
+    assert [one.observation.code for one in before] == ["metrics_stopped"] * 2
+    other = await site.restart()
+    await other.intake.suspicions.look(other.intake.window)
+    assert [one.id for one in other.findings.standing()] == [one.id for one in before]

@@ -54,5 +54,7 @@ async def test_page_by_page_in_the_same_order(stores: Stores) -> None:
 
 async def test_coverage_counts_times_not_data_centres(stores: Stores) -> None:
     assert await stores.samples.coverage("tickets") == Coverage()
+    assert await stores.samples.heard_s("tickets") is None
     await stores.samples.append([sample(60), sample(60, "west"), sample(180)])
     assert await stores.samples.coverage("tickets") == Coverage(first_s=60.0, rows=2)
+    assert await stores.samples.heard_s("tickets") == 180.0

@@ -58,6 +58,16 @@ class SqlSampleStore:
         first_s, rows = await self._database.read(work)
         return Coverage() if first_s is None else Coverage(first_s=first_s, rows=rows)
 
+    async def heard_s(self, service: str) -> float | None:
+        """Time of the newest sample; None without one."""
+        query = select(func.max(SAMPLES.c.time_s)).where(SAMPLES.c.service == service)
+
+        async def work(connection: AsyncConnection) -> float | None:
+            newest_s: float | None = await connection.scalar(query)
+            return newest_s
+
+        return await self._database.read(work)
+
     async def _page(self, service: str, after: tuple[float, str]) -> Sequence[Row[Any]]:
         query = (
             select(SAMPLES)
