@@ -112,7 +112,7 @@ def advanced(job: Job, event: JobEvent, now_s: float, message: str = "") -> Job:
     if state is None:
         raise Conflict(
             "job_state",
-            f"job {job.id} is {job.state}: it cannot {event} any more",
+            f"job {job.id} is {job.state} already: there is nothing to {event}",
             {"state": job.state.value},
         )
     if state is JobState.RUNNING:

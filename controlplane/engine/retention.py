@@ -82,4 +82,5 @@ class Retention:
         except Retryable as error:
             log.warning("retention.store_away", kind=kind, reason=error.message)
         else:
-            log.info("retention.dropped", kind=kind, count=dropped)
+            if dropped:
+                log.info("retention.dropped", kind=kind, count=dropped)
