@@ -90,12 +90,18 @@ class Client:
 
     def items(self, path: str, params: Params | None = None) -> list[Any]:
         """GET the items of a list: so many as `limit` says, else page by page to its end."""
-        page = self.get(path, params)
-        found = list(page["items"])
-        while "limit" not in (params or {}) and page.get("next"):
+        if "limit" in (params or {}):
+            return list(self.get(path, params)["items"])
+        return list(self.whole(path, params)["items"])
+
+    def whole(self, path: str, params: Params | None = None) -> dict[str, Any]:
+        """GET a list to its end: its first page with the items of all, and what else it tells."""
+        first = page = self.get(path, params)
+        found = list(first["items"])
+        while page.get("next"):
             page = self.get(path, {**(params or {}), "cursor": page["next"]})
             found += page["items"]
-        return found
+        return {**first, "items": found, "next": None}
 
     def send(
         self,

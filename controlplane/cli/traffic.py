@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
 def status(context: typer.Context, as_json: JsonOption = False) -> None:
     """Show what is in force and which gateway runs, acknowledged or refused what."""
     client = connect(context)
-    gateways = client.get(GATEWAYS)
+    gateways = client.whole(GATEWAYS)
     services = client.items(SERVICES)
     sources = client.items(SOURCES)
     standing = client.items(findings.FINDINGS)

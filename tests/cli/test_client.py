@@ -138,3 +138,15 @@ def test_without_a_token_it_says_where_the_token_goes() -> None:
         nobody.get("/v1/x")
     with pytest.raises(errors.Refused, match="send the header"):
         client(answer).get("/v1/x")
+
+
+def test_a_list_that_tells_more_is_read_to_its_end_too() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        cursor = int(request.url.params.get("cursor", "0"))
+        after = str(cursor + 1) if cursor < 2 else None
+        return httpx.Response(200, json={"items": [cursor], "next": after, "revision": 7})
+
+    whole = client(answer).whole("/v1/gateways")
+    assert whole == {"items": [0, 1, 2], "next": None, "revision": 7}
+    assert client(answer).items("/v1/x") == [0, 1, 2]
+    assert client(answer).items("/v1/x", {"limit": 1}) == [0]
