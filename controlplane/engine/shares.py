@@ -2,8 +2,12 @@
 
 from collections.abc import Callable, Mapping
 
+from controlplane.domain.suspicion.past import InForce
 from controlplane.engine.desired import published_shares
 from controlplane.engine.publication import Publication
+
+# Earlier shares that are remembered: a hot service moves once in a cycle of five periods.
+KEPT = 8
 
 
 class SharesInForce:
@@ -15,11 +19,17 @@ class SharesInForce:
         self._revision = 0
         self._shares: dict[str, dict[str, float]] = {}
         self._moved_s: dict[str, float] = {}
+        self._earlier: dict[str, tuple[InForce, ...]] = {}
 
     def of(self, service: str) -> tuple[Mapping[str, float], float]:
         """Shares of a service, {} when none are published, and when they last changed."""
         self._read()
         return self._shares.get(service, {}), self._moved_s.get(service, 0.0)
+
+    def earlier(self, service: str) -> tuple[InForce, ...]:
+        """The last few shares before those, oldest first, as far as they were seen here."""
+        self._read()
+        return self._earlier.get(service, ())
 
     def all(self) -> Mapping[str, Mapping[str, float]]:
         """Every service's shares."""
@@ -31,6 +41,15 @@ class SharesInForce:
         if current is not None and current.revision != self._revision:
             self._revision = current.revision
             shares = published_shares(current)
-            moved = (name for name in shares if shares[name] != self._shares.get(name))
+            moved = [name for name in shares if shares[name] != self._shares.get(name)]
+            for name in moved:
+                self._keep(name)
             self._moved_s.update(dict.fromkeys(moved, self._now()))
+            self._earlier = {name: self._earlier.get(name, ()) for name in shares}
             self._shares = shares
+
+    def _keep(self, name: str) -> None:
+        before = self._shares.get(name)
+        if before is not None:
+            split = InForce(since_s=self._moved_s[name], shares=before)
+            self._earlier[name] = (*self._earlier.get(name, ()), split)[-KEPT:]

@@ -199,6 +199,7 @@ class Suspicions:
             newest={name: one for name, one in known.newest.items() if name in own},
             shares=shares,
             moved_s=moved_s,
+            earlier=self._shares.earlier(service.name),
             period_s=cadence.period_s,
             window_s=cadence.window_s,
         )

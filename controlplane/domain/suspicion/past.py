@@ -16,6 +16,14 @@ IDLE_BPS = 100_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InForce:
+    """Shares that were in force from a time (UTC epoch seconds) until the next ones."""
+
+    since_s: float
+    shares: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
     """What is known of one service when something new comes.
 
@@ -24,6 +32,7 @@ class Past:
         newest: data centre -> its newest sample, trusted or not.
         shares: data centre -> share in force, 0..1; {} when none is known.
         moved_s: when the shares in force last changed, UTC epoch seconds.
+        earlier: the shares in force before, oldest first; () when they are not known.
         period_s: length of a sample's period; `window_s`: trusted samples older than this, when
             the new one ends, are no measure for it.
     """
@@ -33,6 +42,7 @@ class Past:
     newest: Mapping[str, Sample] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
     moved_s: float = 0.0
+    earlier: tuple[InForce, ...] = ()
     period_s: float = 60.0
     window_s: float = 3_600.0
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from controlplane.domain.suspicion.doubt import Suspicion
 from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.domain.suspicion.metrics import judge
-from controlplane.domain.suspicion.past import Past
+from controlplane.domain.suspicion.past import InForce, Past
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended, without
 from controlplane.domain.topology import Service
 from tests.domain.two_centers import NAMES, NOW_S, PERIOD_S, Load, make_service, observe
@@ -25,6 +25,7 @@ class Feed:
     period_s: float = PERIOD_S
     window_s: float = WINDOW_S
     moved_s: float = 0.0
+    earlier: tuple[InForce, ...] = ()
     window: ServiceWindow = field(default_factory=lambda: ServiceWindow(service="tickets"))
     newest: dict[str, Sample] = field(default_factory=dict)
 
@@ -36,6 +37,7 @@ class Feed:
             newest=self.newest,
             shares=self.shares,
             moved_s=self.moved_s,
+            earlier=self.earlier,
             period_s=self.period_s,
             window_s=self.window_s,
         )

@@ -1,0 +1,47 @@
+"""The shares in force as published, since when, and what was in force before."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from controlplane.domain import snapshot as snapshots
+from controlplane.domain.suspicion.past import InForce
+from controlplane.engine import shares as module
+from controlplane.engine.publication import Publication
+from controlplane.engine.shares import SharesInForce
+from tests.builders import fleet
+from tests.engine.rig import START_S, Clock
+
+CENTERS = ("beijing-1", "beijing-2")
+
+
+def _play(splits: Iterable[float]) -> SharesInForce:
+    """Publish one split after the other, a minute apart, read after each."""
+    clock, publication = Clock(), Publication()
+    seen = SharesInForce(publication, clock.now)
+    for revision, share in enumerate(splits, 1):
+        wanted = {"tickets": dict(zip(CENTERS, (share, 1.0 - share), strict=True))}
+        built = snapshots.build(fleet(), wanted)
+        publication.publish(replace(built, revision=revision))
+        seen.of("tickets")
+        clock.time_s += 60.0
+    return seen
+
+
+def test_nothing_is_known_before_the_first_snapshot() -> None:
+    seen = SharesInForce(Publication(), Clock().now)
+    assert seen.of("tickets") == ({}, 0.0)
+    assert seen.earlier("tickets") == ()
+    assert SharesInForce(None, Clock().now).all() == {}
+
+
+def test_a_move_is_remembered_and_what_did_not_move_is_none() -> None:
+    seen = _play((0.6, 0.6, 0.5))
+    assert seen.of("tickets") == ({"beijing-1": 0.5, "beijing-2": 0.5}, START_S + 120.0)
+    (before,) = seen.earlier("tickets")
+    assert before == InForce(since_s=START_S, shares={"beijing-1": 0.6, "beijing-2": 0.4})
+
+
+def test_only_the_last_few_are_remembered() -> None:
+    seen = _play(0.3 + step / 100 for step in range(module.KEPT + 3))
+    kept = [split.shares["beijing-1"] for split in seen.earlier("tickets")]
+    assert kept == [0.32 + step / 100 for step in range(module.KEPT)]
