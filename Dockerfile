@@ -38,6 +38,8 @@ COPY --from=build /opt/signalbox /opt/signalbox
 ENV SIGNALBOX_DATA_DIR=/var/lib/signalbox SIGNALBOX_LOG_FORMAT=json
 ENV SIGNALBOX_HTTP_HOST=0.0.0.0 SIGNALBOX_HTTP_PORT=8080
 ENV SIGNALBOX_ADS_HOST=0.0.0.0 SIGNALBOX_ADS_PORT=18000
+# There are no training libraries here, so nobody should wait for a training that can only fail.
+ENV SIGNALBOX_RETRAINING_MODE=manual
 EXPOSE 8080 18000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["python", "-c", "import os, urllib.request as u; u.urlopen('http://127.0.0.1:' + os.environ['SIGNALBOX_HTTP_PORT'] + '/healthz', timeout=2)"]
