@@ -58,6 +58,11 @@ def test_a_demoted_champion_stays_champion_and_is_never_its_own_challenger() -> 
         ([(PROMOTED, "m1"), (PROMOTED, "m2"), (PromotionEvent.DEMOTED, "m2")], "m1"),
         ([(PROMOTED, "m1"), (PROMOTED, "m2"), (PROMOTED, "m3"), (BACK, "m2")], "m1"),
         ([(PROMOTED, "m1"), (PROMOTED, "m2"), (BACK, "m1")], ""),
+        ([(PROMOTED, "m0"), (PROMOTED, "m1"), (PROMOTED, "m2"), (BACK, "m0")], ""),
+        (
+            [(PROMOTED, "m0"), (PROMOTED, "m1"), (PROMOTED, "m2"), (PROMOTED, "m3"), (BACK, "m1")],
+            "m0",
+        ),
         ([*((PROMOTED, m) for m in ("m1", "m2", "m1", "m3")), (BACK, "m1")], "m2"),
         ([*((PROMOTED, m) for m in ("m1", "m2", "m1", "m3")), (BACK, "m1"), (BACK, "m2")], "m1"),
         ([(PROMOTED, "m1"), (PROMOTED, "m2"), (BACK, "m1"), (PROMOTED, "m3")], "m1"),
