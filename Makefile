@@ -29,8 +29,8 @@ cover: install ## Measure branch coverage: domain 100 %, all 95 % (ARGS="-k name
 accept: install ## Show line, figure and verdict of a topic's acceptance tests (TOPIC=main_path)
 	@$(BIN)/python -m pytest -q tests/acceptance/test_$(TOPIC).py $(ARGS)
 
-soak: install ## Play two weeks of simulated time against the real program, 20 minutes
-	@$(BIN)/python -m pytest -q tests/soak/two_weeks.py $(ARGS)
+soak: install ## Play two weeks of simulated time against the real program, 20 minutes, alone
+	@$(BIN)/python -m pytest -q tests/soak/short_story.py tests/soak/two_weeks.py $(ARGS)
 
 bench: install ## Run all benchmarks (ARGS="--quick --json")
 	@set -e; for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name $(ARGS); done

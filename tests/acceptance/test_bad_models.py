@@ -1,7 +1,7 @@
 """Issue 3, line 5: bad models lose their service, sound ones keep it.
 
 The engine's own cycle in a closed loop over training.simulator, without HTTP, so that weeks fit
-into seconds; tests/acceptance/test_retraining.py shows the same through the real program.
+into seconds; tests/soak/short_story.py (`make soak`) shows the same through the real program.
 """
 
 from collections.abc import Callable

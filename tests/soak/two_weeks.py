@@ -1,6 +1,7 @@
 """Two weeks of simulated time through the real program: `make soak`, some twenty minutes.
 
-Not part of `make test`, which plays a short story (tests/acceptance/test_retraining.py). At 1/1200
+Not part of `make test`, and neither is the short story beside it: both need the machine for
+themselves, because a cycle lasts a fraction of a second and none may be late. At 1/1200
 a week takes 504 s, a cycle 250 ms, a minute of both centres 50 ms; every setting but freshness
 is as it is by default, times that scale.
 """

@@ -1,7 +1,7 @@
 """Issue 3, line 5: retraining by itself, and bad models out of service, in scaled time.
 
-A short story in which the calendar trains every seven simulated hours; `make soak` plays the two
-weeks with the settings as they are.
+A short story of two minutes in which the calendar trains every few simulated hours. `make soak`
+plays it first, and then the two weeks with the settings as they are.
 """
 
 from collections.abc import Callable
