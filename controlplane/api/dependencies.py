@@ -13,6 +13,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from controlplane.api.throttle import Throttle
 from controlplane.domain.access import Permission, Principal
+from controlplane.domain.decisions import Decision
 from controlplane.engine.access import Access
 from controlplane.engine.consumers import Consumers
 from controlplane.engine.delivery import Courier
@@ -62,6 +63,13 @@ class ApiServices:
     store: StoreWatch
     ready: Callable[[], bool]
     period_s: float = 60.0
+
+    async def decision(self, decision_id: str) -> Decision:
+        """One decision; NotFound. The newest is at hand before, and while, it is not stored."""
+        newest = self.loop.decisions.get(decision_id.rpartition("@")[0])
+        if newest is not None and newest.id == decision_id:
+            return newest
+        return await self.decisions.by_id(decision_id)
 
     @property
     def findings(self) -> Findings:

@@ -91,12 +91,15 @@ class Replays:
             Invalid: the decision is of before inputs were recorded.
             Retryable: the store is away.
         """
-        decision = await self._stores.decisions.by_id(decision_id)
+        return await self.again(await self._stores.decisions.by_id(decision_id), origin)
+
+    async def again(self, decision: Decision, origin: Origin = Origin.STRATEGY) -> Replay:
+        """As `of`, for a decision that is at hand."""
         inputs = decision.inputs
         if inputs is None:
             raise Invalid(
                 "decision_without_inputs",
-                f"decision {decision_id} is of before inputs were recorded: it can be read only",
+                f"decision {decision.id} is of before inputs were recorded: it can be read only",
             )
         fleet = await self._stores.fleets.at(inputs.generation)
         model, reason = await self._model(decision.model or inputs.state.demoted_model)

@@ -36,3 +36,11 @@ async def test_a_decision_is_explained(decision: str, admin: httpx.AsyncClient) 
     assert parts[-1] == "result"
     assert explanation["replay"]["identical"] is True
     assert sum(explanation["steps"][-1]["shares"].values()) == pytest.approx(1.0)
+
+
+async def test_the_newest_decision_is_read_while_the_store_does_not_have_it(
+    decision: str, house: House, admin: httpx.AsyncClient
+) -> None:
+    house.decisions.decisions.clear()
+    assert (await admin.get(decision)).status_code == 200
+    assert (await admin.get(f"{decision}/replay")).json()["identical"] is True

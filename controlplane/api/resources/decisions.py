@@ -28,4 +28,4 @@ async def list_decisions(
 @router.get("/decisions/{decision_id}")
 async def read_decision(services: Services, _caller: Viewer, decision_id: str) -> DecisionOut:
     """One decision with its curve, notes and samples."""
-    return decision_of(await services.decisions.by_id(decision_id))
+    return decision_of(await services.decision(decision_id))

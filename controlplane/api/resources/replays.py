@@ -61,13 +61,13 @@ async def replay_decision(
     origin: Origin = Origin.STRATEGY,
 ) -> ReplayOut:
     """Make a decision again and compare; `origin=record` judges the recorded proposal."""
-    return _replay(await services.replays.of(decision_id, origin))
+    return _replay(await services.replays.again(await services.decision(decision_id), origin))
 
 
 @router.get("/decisions/{decision_id}/explanation")
 async def explain_decision(services: Services, _caller: Viewer, decision_id: str) -> ExplanationOut:
     """What was known, what was proposed, what each guard did, and what came of it."""
-    replay = await services.replays.of(decision_id)
+    replay = await services.replays.again(await services.decision(decision_id))
     steps = [_step(step, replay.decision.centers) for step in explain(replay)]
     return ExplanationOut(replay=_replay(replay), steps=steps)
 
