@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from controlplane.domain.errors import Retryable
-from controlplane.ports import FILES_GONE
+from controlplane.ports.stores import FILES_GONE
 from tests.fakes import Outage
 
 

@@ -19,7 +19,8 @@ from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Fleet
-from controlplane.ports import StoredFleet, StoredModel
+from controlplane.ports.learning import StoredModel
+from controlplane.ports.stores import StoredFleet
 
 Place = tuple[float, str] | None
 LAST = (math.inf, "")

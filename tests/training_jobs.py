@@ -9,15 +9,8 @@ from controlplane.engine.jobs import JobParts, Jobs
 from controlplane.engine.models import Models
 from controlplane.engine.stages import Instruments
 from controlplane.engine.workshop import Workshop, WorkshopParts, WorkshopRules
-from controlplane.ports import (
-    AuditLog,
-    DecisionStore,
-    JobStore,
-    SampleStore,
-    Told,
-    Trainer,
-    TrainingOrder,
-)
+from controlplane.ports.learning import Told, Trainer, TrainingOrder
+from controlplane.ports.stores import AuditLog, DecisionStore, JobStore, SampleStore
 
 RULES = WorkshopRules(settings="quick", period_s=60.0, day_s=86_400.0, newest_s=172_800.0, kept=0.9)
 

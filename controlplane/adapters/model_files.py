@@ -16,7 +16,7 @@ from pathlib import Path
 from controlplane.domain.errors import Invalid, Retryable
 from controlplane.domain.features import SCHEMA_DIGEST
 from controlplane.domain.strategies.situation import LearnedModel
-from controlplane.ports import StoredModel
+from controlplane.ports.learning import StoredModel
 from models import storage
 from models.artifact import ModelArtifact
 from models.errors import ArtifactError

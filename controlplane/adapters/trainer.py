@@ -22,7 +22,7 @@ from pathlib import Path
 from controlplane.domain.errors import ControlPlaneError, Invalid, Retryable
 from controlplane.domain.features import SCHEMA_DIGEST
 from controlplane.domain.topology import Service
-from controlplane.ports import Told, TrainingOrder
+from controlplane.ports.learning import Told, TrainingOrder
 from models import storage
 from models.errors import ArtifactError
 

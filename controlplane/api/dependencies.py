@@ -31,7 +31,7 @@ from controlplane.engine.records import Records
 from controlplane.engine.replay import Replays
 from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
-from controlplane.ports import AuditLog, DecisionStore, SampleStore
+from controlplane.ports.stores import AuditLog, DecisionStore, SampleStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from controlplane.api.source_metrics import source_families
 from controlplane.domain.findings import Severity, Source
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.engine.delivery import DeliveryState
-from controlplane.ports import PlaneNode
+from controlplane.ports.outside import PlaneNode
 
 MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})

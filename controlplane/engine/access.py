@@ -27,7 +27,7 @@ from controlplane.domain.access import (
 )
 from controlplane.domain.errors import Invalid, NotFound, Refused, Retryable
 from controlplane.engine.turns import Turns
-from controlplane.ports import TokenStore
+from controlplane.ports.stores import TokenStore
 
 log = structlog.get_logger(__name__)
 

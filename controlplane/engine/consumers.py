@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from controlplane.ports import PlaneNode
+from controlplane.ports.outside import PlaneNode
 
 # Names come from callers; the oldest ones leave when there are more.
 MOST_CONSUMERS = 20_000

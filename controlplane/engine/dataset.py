@@ -16,7 +16,7 @@ from controlplane.domain.decisions import Split
 from controlplane.domain.errors import Invalid
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Service
-from controlplane.ports import Pages
+from controlplane.ports.stores import Pages
 
 METRICS = (
     "request_rate_rps",

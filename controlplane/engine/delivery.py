@@ -16,7 +16,7 @@ from controlplane.domain.findings import Observation, Severity, Source
 from controlplane.domain.snapshot import Snapshot
 from controlplane.engine.publication import Publication
 from controlplane.engine.stages import Instruments, Stage
-from controlplane.ports import DataPlane, PlaneNode
+from controlplane.ports.outside import DataPlane, PlaneNode
 
 log = structlog.get_logger(__name__)
 

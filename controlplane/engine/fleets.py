@@ -17,7 +17,7 @@ from controlplane.domain.topology import Fleet, normalized
 from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments
-from controlplane.ports import FleetStore, StoredFleet
+from controlplane.ports.stores import FleetStore, StoredFleet
 
 
 class ChangeKind(StrEnum):

@@ -7,7 +7,7 @@ from controlplane.domain.access import AuditEntry, Principal
 from controlplane.domain.findings import Finding
 from controlplane.engine.intake import Intake
 from controlplane.engine.stages import Instruments
-from controlplane.ports import AuditLog
+from controlplane.ports.stores import AuditLog
 
 # Held samples that the audit entry shows.
 SHOWN = 3

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from controlplane.domain.telemetry import Sample
-from controlplane.ports import MinuteStore, SampleStore
+from controlplane.ports.stores import MinuteStore, SampleStore
 
 
 class Resolution(StrEnum):

@@ -29,7 +29,7 @@ from controlplane.engine.fleets import Fleets
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments, Stage
 from controlplane.engine.suspicion import Suspicions
-from controlplane.ports import SampleStore
+from controlplane.ports.stores import SampleStore
 
 log = structlog.get_logger(__name__)
 

@@ -19,7 +19,7 @@ from controlplane.domain.findings import Observation, Source
 from controlplane.domain.jobs import Job, JobEvent, JobState, JobTrigger, advanced, again
 from controlplane.engine.stages import Instruments
 from controlplane.engine.workshop import Workshop, until_stored
-from controlplane.ports import AuditLog, JobStore
+from controlplane.ports.stores import AuditLog, JobStore
 
 log = structlog.get_logger(__name__)
 

@@ -33,7 +33,7 @@ from controlplane.engine.records import Records
 from controlplane.engine.rulings import bereft, rule
 from controlplane.engine.shadow import Ladder, states_of, trials_of
 from controlplane.engine.stages import Instruments, Stage
-from controlplane.ports import DecisionStore, SnapshotStore
+from controlplane.ports.stores import DecisionStore, SnapshotStore
 
 log = structlog.get_logger(__name__)
 

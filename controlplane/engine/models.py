@@ -28,7 +28,7 @@ from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.stages import Instruments
 from controlplane.engine.turns import Turns
-from controlplane.ports import ModelRegistry, StoredModel
+from controlplane.ports.learning import ModelRegistry, StoredModel
 
 log = structlog.get_logger(__name__)
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 import structlog
 
 from controlplane.domain.errors import Retryable
-from controlplane.ports import STORE_BUSY
+from controlplane.ports.stores import STORE_BUSY
 
 log = structlog.get_logger(__name__)
 

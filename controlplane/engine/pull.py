@@ -24,7 +24,7 @@ from controlplane.domain.telemetry import Sample
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.intake import Intake, Receipt
 from controlplane.engine.stages import Instruments
-from controlplane.ports import MetricSource
+from controlplane.ports.outside import MetricSource
 
 log = structlog.get_logger(__name__)
 

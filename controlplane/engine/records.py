@@ -14,7 +14,7 @@ import structlog
 from controlplane.domain.decisions import Decision
 from controlplane.domain.errors import ControlPlaneError, Retryable
 from controlplane.engine.stages import Instruments, Stage
-from controlplane.ports import DecisionStore
+from controlplane.ports.stores import DecisionStore
 
 log = structlog.get_logger(__name__)
 

@@ -22,7 +22,8 @@ from controlplane.domain.topology import Fleet
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.cycle import Facts, situate
 from controlplane.engine.shadow import answered
-from controlplane.ports import DecisionStore, FleetStore, ModelRegistry
+from controlplane.ports.learning import ModelRegistry
+from controlplane.ports.stores import DecisionStore, FleetStore
 
 # What the arithmetic of another machine may change in a share, or relatively in a prediction.
 TOLERANCE = 1e-6

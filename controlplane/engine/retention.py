@@ -13,7 +13,7 @@ import structlog
 
 from controlplane.domain.errors import Retryable
 from controlplane.engine.stages import Instruments, Stage
-from controlplane.ports import Expiring, MinuteStore, SnapshotStore
+from controlplane.ports.stores import Expiring, MinuteStore, SnapshotStore
 
 log = structlog.get_logger(__name__)
 

@@ -20,7 +20,7 @@ from controlplane.engine.jobs import Jobs, Trainings
 from controlplane.engine.loop import ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.stages import Instruments
-from controlplane.ports import SampleStore
+from controlplane.ports.stores import SampleStore
 
 log = structlog.get_logger(__name__)
 

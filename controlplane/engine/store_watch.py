@@ -13,7 +13,7 @@ import structlog
 from controlplane.domain.errors import Retryable
 from controlplane.domain.findings import Observation, Severity, Source
 from controlplane.engine.stages import Instruments
-from controlplane.ports import FILES_GONE, StoreCare
+from controlplane.ports.stores import FILES_GONE, StoreCare
 
 log = structlog.get_logger(__name__)
 

@@ -18,7 +18,8 @@ from controlplane.domain.retraining import Generation, RowChoice
 from controlplane.engine.dataset import RowMaker, pieces
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.models import Models
-from controlplane.ports import DecisionStore, JobStore, Pages, Trainer, TrainingOrder
+from controlplane.ports.learning import Trainer, TrainingOrder
+from controlplane.ports.stores import DecisionStore, JobStore, Pages
 
 log = structlog.get_logger(__name__)
 

@@ -11,7 +11,7 @@ import pytest
 from controlplane.adapters.trainer import ProcessTrainer
 from controlplane.domain.errors import Invalid, Retryable
 from controlplane.domain.features import SCHEMA_DIGEST
-from controlplane.ports import TrainingOrder
+from controlplane.ports.learning import TrainingOrder
 from models import storage
 from tests.builders import service
 from training import dataset, simulator, world

@@ -32,7 +32,7 @@ from controlplane.engine.replay import Replays, ReplayStores
 from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
 from controlplane.engine.suspicion import SuspicionRules, Suspicions
-from controlplane.ports import Artifact, PlaneNode
+from controlplane.ports.outside import Artifact, PlaneNode
 from tests import builders, training_jobs
 from tests.fake_care import MemoryStoreCare
 from tests.fakes import (

@@ -6,7 +6,7 @@ import pytest
 from controlplane.api.resources import gateways
 from controlplane.domain.access import AccessRole
 from controlplane.domain.snapshot import build
-from controlplane.ports import PlaneNode
+from controlplane.ports.outside import PlaneNode
 from tests import builders
 from tests.api.house import House
 

@@ -10,7 +10,7 @@ from controlplane.adapters.predictor import learned
 from controlplane.domain.features import SCHEMA_DIGEST
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.topology import StrategyName
-from controlplane.ports import StoredModel
+from controlplane.ports.learning import StoredModel
 from models import storage
 from tests import builders
 from tests.cli.conftest import Run, Server

@@ -8,7 +8,7 @@ from controlplane.domain.snapshot import Snapshot, build
 from controlplane.engine.delivery import REPAIR_S, STUCK_S, Courier, DeliveryState
 from controlplane.engine.publication import Publication
 from controlplane.engine.stages import Instruments
-from controlplane.ports import Artifact, PlaneNode
+from controlplane.ports.outside import Artifact, PlaneNode
 from tests.builders import fleet
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.domain.errors import Refused
 from controlplane.domain.topology import Fleet, Role, StrategyName
-from controlplane.ports import StoredFleet
+from controlplane.ports.stores import StoredFleet
 from tests.builders import OPERATOR, fleet, service
 from tests.engine.rig import Rig
 

@@ -9,7 +9,7 @@ from controlplane.domain.topology import Fleet, Pool
 from controlplane.engine.fleets import ChangeKind, Fleets
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments
-from controlplane.ports import StoredFleet
+from controlplane.ports.stores import StoredFleet
 from tests.builders import OPERATOR, fleet, service
 from tests.engine.rig import Rig
 from tests.fakes import MemoryFleetStore

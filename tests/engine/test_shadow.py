@@ -13,7 +13,7 @@ from controlplane.domain.promotions import Alias, Promoting, PromotionEvent
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.topology import Datacenter, Fleet, Role, StrategyName
 from controlplane.engine.replay import Replays, ReplayStores
-from controlplane.ports import StoredModel
+from controlplane.ports.learning import StoredModel
 from tests.builders import OPERATOR, cluster, fleet, service
 from tests.engine.rig import Rig
 from tests.fakes import read_label

@@ -11,7 +11,7 @@ from controlplane.adapters.sql.stores import SqlStores, sqlite_url
 from controlplane.domain.errors import Invalid
 from controlplane.domain.features import SCHEMA_DIGEST
 from controlplane.domain.strategies.situation import LearnedModel
-from controlplane.ports import StoredModel
+from controlplane.ports.learning import StoredModel
 from models import storage
 from models.errors import ArtifactError
 from tests.fakes import MemoryStores

@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.domain.errors import Conflict, NotFound
 from controlplane.domain.topology import Fleet
-from controlplane.ports import StoredFleet
+from controlplane.ports.stores import StoredFleet
 from tests.ports.conftest import Stores
 from tests.ports.examples import entry, fleet
 

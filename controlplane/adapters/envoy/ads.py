@@ -24,7 +24,7 @@ from controlplane.domain.xds import (
     ResourceType,
     Subscription,
 )
-from controlplane.ports import PlaneNode
+from controlplane.ports.outside import PlaneNode
 
 # (secret, node id, gateway group); raises ControlPlaneError when the caller may not subscribe.
 Authorize = Callable[[str | None, str, str], Awaitable[object]]

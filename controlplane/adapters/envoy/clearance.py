@@ -30,7 +30,7 @@ from controlplane.domain.errors import Invalid, Rejected, Retryable
 from controlplane.domain.findings import Observation
 from controlplane.domain.snapshot import Content, Snapshot
 from controlplane.domain.xds import ResourceType
-from controlplane.ports import Artifact
+from controlplane.ports.outside import Artifact
 
 Part = tuple[str, bytes]
 CHECKER = "envoy --mode validate"

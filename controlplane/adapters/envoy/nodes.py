@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from controlplane.domain.xds import Event, ResourceType, Stream
-from controlplane.ports import PlaneNode
+from controlplane.ports.outside import PlaneNode
 
 REMEMBERED_NODES = 20_000
 

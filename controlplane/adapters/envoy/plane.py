@@ -20,7 +20,7 @@ from controlplane.domain.errors import Rejected
 from controlplane.domain.findings import Observation
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.xds import ResourceType
-from controlplane.ports import Artifact, PlaneNode
+from controlplane.ports.outside import Artifact, PlaneNode
 
 log = structlog.get_logger()
 

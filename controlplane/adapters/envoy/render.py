@@ -16,7 +16,7 @@ from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.snapshot import Section, ServiceEndpoints, Snapshot
 from controlplane.domain.topology import GatewayGroup, LoadBalancing
 from controlplane.domain.xds import ResourceType
-from controlplane.ports import Artifact
+from controlplane.ports.outside import Artifact
 
 # Part names: `cluster/NAME`, `endpoint/NAME`, `route/NAME` for every group, `listener/GROUP`.
 Part = tuple[str, bytes]

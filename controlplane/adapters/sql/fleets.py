@@ -12,7 +12,7 @@ from controlplane.domain import canonical
 from controlplane.domain.access import AuditEntry
 from controlplane.domain.errors import Conflict, NotFound
 from controlplane.domain.topology import Fleet
-from controlplane.ports import StoredFleet
+from controlplane.ports.stores import StoredFleet
 
 
 class SqlFleetStore:

@@ -19,7 +19,7 @@ from controlplane.domain.access import AuditEntry
 from controlplane.domain.errors import NotFound
 from controlplane.domain.promotions import Alias, Promotion, PromotionEvent, aliases_after
 from controlplane.domain.strategies.situation import LearnedModel
-from controlplane.ports import StoredModel
+from controlplane.ports.learning import StoredModel
 
 _STEP = [column for column in PROMOTIONS.c if column is not PROMOTIONS.c.id]
 

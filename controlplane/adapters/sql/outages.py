@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlalchemy import exc
 
 from controlplane.domain.errors import Retryable
-from controlplane.ports import FILES_GONE, STORE_LOCKED, STORE_SLOW
+from controlplane.ports.stores import FILES_GONE, STORE_LOCKED, STORE_SLOW
 
 
 class Reason(StrEnum):

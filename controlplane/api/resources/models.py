@@ -12,7 +12,7 @@ from controlplane.api.idempotency import Repeatable
 from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
 from controlplane.api.wire import Items, Reason, Text, Wire, stamp
 from controlplane.domain.errors import NotFound
-from controlplane.ports import StoredModel
+from controlplane.ports.learning import StoredModel
 
 BODY = {
     "requestBody": {

@@ -17,7 +17,7 @@ from controlplane.domain.errors import Rejected, Retryable
 from controlplane.domain.findings import Observation
 from controlplane.domain.routing import PathMatch, PathMatchType, Route, crossings
 from controlplane.domain.topology import Fleet, GatewayGroup
-from controlplane.ports import Artifact
+from controlplane.ports.outside import Artifact
 from tests.adapters.envoy.site import SMALL, prefix, service, snapshot
 
 

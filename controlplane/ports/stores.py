@@ -1,26 +1,21 @@
-"""Ports: what the engine needs from the outside, as small Protocols in domain types.
+"""Stores: where the control plane keeps what it knows, one port for each kind of fact.
 
-Adapters implement them, `wiring` joins them, one behavioural suite per port runs on every
-implementation. Every write carries the audit entry that the store appends in the same
-transaction. Stores raise `Retryable` when they are away and `Conflict` when an expected
-revision or generation is no longer the newest.
+Every write carries the audit entry that the store appends in the same transaction. Stores raise
+`Retryable` when they are away and `Conflict` when an expected revision or generation is no longer
+the newest.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from controlplane.domain.access import AuditEntry, Token
 from controlplane.domain.decisions import Decision, Split
-from controlplane.domain.findings import Observation
 from controlplane.domain.jobs import Job
-from controlplane.domain.promotions import Promotion
 from controlplane.domain.retraining import Coverage
 from controlplane.domain.snapshot import Snapshot
-from controlplane.domain.sources import Answer, DeclaredSource
-from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample
-from controlplane.domain.topology import Fleet, Service
+from controlplane.domain.topology import Fleet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,41 +166,6 @@ class JobStore(Protocol):
         """Jobs that are queued or running, oldest first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingOrder:
-    """What to train.
-
-    Attributes:
-        service: as declared, two data centres, primary first.
-        seed: the same rows and seed give the same model.
-        day_s: length of a day, for the daily profile of the load.
-        settings: name of the training settings.
-    """
-
-    service: Service
-    seed: int
-    day_s: float
-    settings: str
-
-
-# How far a training is, 0..1, and a word about it.
-Told = Callable[[float, str], None]
-
-
-class Trainer(Protocol):
-    """Trains a model, in a process of its own."""
-
-    async def train(self, order: TrainingOrder, rows: AsyncIterator[str], told: Told) -> bytes:
-        """Read the data set (CSV text in pieces) once, train, return the artifact.
-
-        Ends with everything that it started, also when it is cancelled.
-
-        Raises:
-            Invalid: the data set cannot be trained on; the message says why.
-            Retryable: training is not possible here and now, or took too long.
-        """
-
-
 class TokenStore(Protocol):
     """Tokens by the digest of their secret."""
 
@@ -230,117 +190,3 @@ class AuditLog(Protocol):
 
     async def recent(self, limit: int, before: int | None = None) -> list[AuditEntry]:
         """Newest first, with their numbers; those below `before` if given."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredModel:
-    """A registered model: its description (canonical JSON text) and which aliases point to it."""
-
-    digest: str
-    service: str
-    created_s: float
-    description: str
-    aliases: tuple[str, ...] = ()
-
-    @property
-    def subject(self) -> str:
-        """Its name in the audit log."""
-        return f"service/{self.service} model/{self.digest}"
-
-
-class ModelRegistry(Protocol):
-    """Trained models, content-addressed, with aliases per service."""
-
-    async def add(self, data: bytes, created_s: float, audit: AuditEntry) -> StoredModel:
-        """Check and store an uploaded artifact; Invalid when it is damaged or of another schema.
-
-        Only the registry can read what was uploaded, so it sets the entry's subject."""
-
-    async def all(self, service: str | None) -> list[StoredModel]:
-        """Newest first."""
-
-    async def record(self, step: Promotion, audit: AuditEntry) -> None:
-        """Append a step to the promotion log and set the aliases as `aliases_after` says.
-
-        NotFound when the service has no such model."""
-
-    async def promotions(self, service: str, limit: int) -> list[Promotion]:
-        """The promotion log of a service, newest first."""
-
-    async def by_digest(self, digest: str) -> LearnedModel:
-        """One model, ready to predict; NotFound, or Invalid when its files are damaged or gone."""
-
-
-class MetricSource(Protocol):
-    """One kind of metrics system that is asked for samples."""
-
-    @property
-    def name(self) -> str:
-        """Short name in status and logs."""
-
-    async def read(self, source: DeclaredSource, reading: str, time_s: float) -> Answer:
-        """The answer to the question for one reading, for `time_s` (UTC epoch seconds).
-
-        Raises `Retryable` when the source is away or fails, `Refused` when its credential
-        cannot be used, `Invalid` when it refuses the question or its answer cannot be read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Artifact:
-    """A snapshot rendered for one kind of data plane.
-
-    Attributes:
-        revision, version: of the snapshot.
-        parts: named bytes, for people and golden files.
-        snapshot: what it was made from, for a plane that can leave single items out.
-        notes: what this plane cannot express, item by item.
-    """
-
-    revision: int
-    version: str
-    parts: tuple[tuple[str, bytes], ...]
-    snapshot: Snapshot
-    notes: tuple[Observation, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlaneNode:
-    """One consumer and what it runs.
-
-    Attributes:
-        acked: version of each resource type that it acknowledged.
-        refused: resource type -> its words, while a refusal stands.
-    """
-
-    name: str
-    group: str
-    connected: bool
-    revision: int
-    acked: tuple[tuple[str, str], ...] = ()
-    refused: tuple[tuple[str, str], ...] = ()
-    seen_s: float = 0.0
-    acks: int = 0
-    nacks: int = 0
-
-
-class DataPlane(Protocol):
-    """One kind of data plane."""
-
-    @property
-    def name(self) -> str:
-        """Short name in status, metrics and logs."""
-
-    def render(self, snapshot: Snapshot) -> Artifact:
-        """Pure translation; notes name what it cannot express."""
-
-    async def apply(self, artifact: Artifact) -> None:
-        """Put it in force; raises only `Retryable` or `Rejected`. An older revision than the
-        one in force is `Rejected` here (fencing)."""
-
-    async def observe(self) -> list[PlaneNode]:
-        """Who runs what, by name."""
-
-    async def repair(self) -> tuple[Observation, ...]:
-        """Bring what is in force nearer to what was applied, after consumers have refused or
-        lost some of it; asked again and again. Returns everything that is not in force as it
-        was published, item by item; () when nothing is amiss. Raises as `apply`."""
