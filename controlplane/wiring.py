@@ -34,6 +34,7 @@ from controlplane.engine.access import Access
 from controlplane.engine.cadence import scaled as scaled_cadence
 from controlplane.engine.consumers import Consumers
 from controlplane.engine.delivery import Courier
+from controlplane.engine.errands import Errand
 from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.history import History
@@ -70,8 +71,8 @@ class House:
     plane: EnvoyPlane
     prometheus: Prometheus
     pokes: Pokes
-    retention: Retention
-    retraining: Retraining
+    retention: Errand
+    retraining: Errand
     supervisor: Supervisor
 
 
@@ -161,8 +162,8 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         plane=plane,
         prometheus=prometheus,
         pokes=parts.pokes,
-        retention=_retention(settings, stores, instruments),
-        retraining=_retraining(services, settings),
+        retention=Errand(_retention(settings, stores, instruments).sweep),
+        retraining=Errand(_retraining(services, settings).look),
         supervisor=Supervisor(),
     )
 

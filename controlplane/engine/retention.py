@@ -1,11 +1,10 @@
 """Retention: drops what is older than its time, once a day; raw samples become minute means.
 
-The calendar pokes, the supervisor keeps `run`; both come from `serving`. Dropping goes in small
+The calendar asks for it (`errands`). Dropping goes in small
 transactions, so a snapshot that wants to be stored never waits long. What a store that is away
 could not drop is dropped at the next poke.
 """
 
-import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
@@ -42,7 +41,7 @@ class RetentionStores:
 
 
 class Retention:
-    """Drops old rows whenever poked."""
+    """Drops old rows; `sweep` is an errand."""
 
     def __init__(
         self, stores: RetentionStores, times: RetentionTimes, instruments: Instruments
@@ -51,18 +50,6 @@ class Retention:
         self._times = times
         self._now = instruments.now
         self._stages = instruments.stages
-        self._due = asyncio.Event()
-
-    def poke(self) -> None:
-        """Ask for a sweep soon; never blocks, many are one."""
-        self._due.set()
-
-    async def run(self) -> None:
-        """Sweep whenever poked, until cancelled."""
-        while True:
-            await self._due.wait()
-            self._due.clear()
-            await self.sweep()
 
     async def sweep(self) -> None:
         """Drop what is due now, store by store; one that is away keeps none of the others."""

@@ -1,10 +1,9 @@
 """Asks once a cycle, for each service, whether its model should be trained again.
 
-The calendar pokes, the supervisor keeps `run`; `domain.retraining` decides, `engine.jobs` trains.
+The calendar asks for it (`errands`); `domain.retraining` decides, `engine.jobs` trains.
 Level, not edge: what is due is due at every cycle until it has been tried.
 """
 
-import asyncio
 import math
 from dataclasses import dataclass, replace
 
@@ -51,7 +50,7 @@ class RetrainingParts:
 
 
 class Retraining:
-    """Submits what is due whenever poked."""
+    """Submits what is due; `look` is an errand."""
 
     def __init__(
         self, parts: RetrainingParts, limits: RetrainingLimits, instruments: Instruments
@@ -59,18 +58,6 @@ class Retraining:
         self._parts = parts
         self._limits = limits
         self._now = instruments.now
-        self._due = asyncio.Event()
-
-    def poke(self) -> None:
-        """Ask for a look soon; never blocks, many are one."""
-        self._due.set()
-
-    async def run(self) -> None:
-        """Look whenever poked, until cancelled."""
-        while True:
-            await self._due.wait()
-            self._due.clear()
-            await self.look()
 
     async def look(self) -> None:
         """Submit a training for each service that needs one; a store that is away is for later."""

@@ -1,5 +1,3 @@
-import asyncio
-
 import pytest
 
 from controlplane.domain.jobs import Job, JobState, JobTrigger
@@ -67,23 +65,16 @@ async def test_minute_means_go_after_their_own_time() -> None:
     assert len(stores.samples.samples) == 1
 
 
-async def test_a_store_that_is_away_is_counted_and_tried_at_the_next_poke() -> None:
+async def test_a_store_that_is_away_is_counted_and_dropped_at_the_next_sweep() -> None:
     stores = await _filled()
     instruments = Instruments(now=lambda: NOW_S)
     sweeping = _retention(stores, instruments)
     stores.outage.away = True
-    task = asyncio.create_task(sweeping.run())
-    sweeping.poke()
-    await asyncio.sleep(0.01)
+    await sweeping.sweep()
     totals = instruments.stages.totals
     assert totals[Stage.PRUNE, StageOutcome.ERROR].count == 5
     assert len(stores.samples.samples) == 2
     stores.outage.away = False
-    await asyncio.sleep(0.01)
-    assert len(stores.samples.samples) == 2
-    sweeping.poke()
-    sweeping.poke()
-    await asyncio.sleep(0.01)
+    await sweeping.sweep()
     assert len(stores.samples.samples) == 1
     assert totals[Stage.PRUNE, StageOutcome.OK].count == 5
-    task.cancel()

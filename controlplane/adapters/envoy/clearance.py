@@ -13,16 +13,17 @@ from functools import partial
 import structlog
 
 from controlplane.adapters.envoy.culprits import named
-from controlplane.adapters.envoy.forms import ALL, KINDS, Form, forms, marked, only, unpublished
+from controlplane.adapters.envoy.forms import ALL, KINDS, Form, forms, marked
 from controlplane.adapters.envoy.nodes import StandingRefusal
 from controlplane.adapters.envoy.offers import Refusal
-from controlplane.adapters.envoy.preflight import CHECKED, Preflight
+from controlplane.adapters.envoy.preflight import Preflight
 from controlplane.adapters.envoy.quarantine import (
     LONGEST_WORDS,
     Exclusion,
     Quarantine,
     Verdict,
 )
+from controlplane.adapters.envoy.questions import Part, alone, checked, to_ask_about
 from controlplane.adapters.envoy.refusal_file import RefusalFile
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.adapters.envoy.search import NOT_JUDGED, Search
@@ -32,7 +33,6 @@ from controlplane.domain.snapshot import Content, Snapshot
 from controlplane.domain.xds import ResourceType
 from controlplane.ports.outside import Artifact
 
-Part = tuple[str, bytes]
 CHECKER = "envoy --mode validate"
 
 log = structlog.get_logger()
@@ -68,15 +68,15 @@ class Clearance:
         self._left = 0
         # What a try found that had no time to get to its end, by the artifact's version.
         self._found: tuple[str, tuple[Exclusion, ...]] = ("", ())
-        # Refusals that nobody can be blamed for are not looked into again and again.
         self.unfinished = False
+        # Refusals that nobody can be blamed for are not looked into again and again.
         self._judged_before: dict[ResourceType, tuple[str, ResourceType, str]] = {}
 
     def asks(self, artifact: Artifact) -> bool:
         """Whether clearing has to wait for the local Envoy."""
         if self._preflight.binary is None:
             return False
-        return bool(_to_ask_about(_checked(artifact), self._passed))
+        return bool(to_ask_about(checked(artifact), self._passed))
 
     async def clear(self, artifact: Artifact) -> Artifact:
         """The artifact without what is refused.
@@ -150,19 +150,19 @@ class Clearance:
         deadline = loop.time() + self._search_s
         while True:
             made = await self._without(artifact, snapshot)
-            checked = _checked(made)
-            words = await self._words(_to_ask_about(checked, self._passed))
+            parts = checked(made)
+            words = await self._words(to_ask_about(parts, self._passed))
             if words is None:
-                await self._accept(checked, made)
+                await self._accept(parts, made)
                 return made
             late = partial(_is_late, loop.time, deadline)
             blamed = await self._culprits(snapshot.content, words, late)
             self._quarantine.exclude(snapshot.content, Verdict(by=CHECKER, words=blamed))
 
-    async def _accept(self, checked: Mapping[str, bytes], made: Artifact) -> None:
-        if checked == self._passed:
+    async def _accept(self, parts: Mapping[str, bytes], made: Artifact) -> None:
+        if parts == self._passed:
             return
-        self._passed = checked
+        self._passed = parts
         if self._preflight.binary is not None and not self._unusable:
             await asyncio.to_thread(self._quarantine.checked, made.snapshot.content)
 
@@ -219,7 +219,7 @@ class Clearance:
         )
 
     async def _ask(self, content: Content, subjects: Sequence[str]) -> str | None:
-        made = await asyncio.to_thread(_alone, content, subjects)
+        made = await asyncio.to_thread(alone, content, subjects)
         return await self._words(made)
 
     def _blamed(self, content: Content, kind: str, refusal: Refusal) -> dict[str, str]:
@@ -249,31 +249,6 @@ class Clearance:
         if now != before:
             log.info("envoy.excluded", subjects=[one.subject for one in now])
             await asyncio.to_thread(self._file.save, now)
-
-
-def _alone(content: Content, subjects: Sequence[str]) -> tuple[Part, ...]:
-    part = only(content, subjects)
-    made = Renderer().render(unpublished(part)).parts
-    return tuple(one for one in made if _type_of(one) in CHECKED)
-
-
-def _checked(artifact: Artifact) -> dict[str, bytes]:
-    return dict(part for part in artifact.parts if _type_of(part) in CHECKED)
-
-
-def _to_ask_about(checked: Mapping[str, bytes], passed: Mapping[str, bytes]) -> list[Part]:
-    """What the local Envoy has not seen; with a thousand services all of it takes seconds."""
-    new = {name for name, data in checked.items() if passed.get(name) != data}
-    # Routes are judged inside a listener.
-    return [part for part in checked.items() if part[0] in new or (new and _is_listener(part))]
-
-
-def _type_of(part: Part) -> str:
-    return part[0].partition("/")[0]
-
-
-def _is_listener(part: Part) -> bool:
-    return _type_of(part) == ResourceType.LISTENER
 
 
 def _is_late(now: Callable[[], float], deadline_s: float) -> bool:
