@@ -195,6 +195,22 @@ def without(window: ServiceWindow, samples: Iterable[Sample]) -> ServiceWindow:
     return replace(window, samples=kept)
 
 
+def turned_back(window: ServiceWindow, now_s: float) -> ServiceWindow:
+    """The window under a clock that was set back to `now_s`: nothing was received after now."""
+    return replace(
+        window,
+        samples={
+            name: tuple(sorted((received_by(one, now_s) for one in history), key=order))
+            for name, history in window.samples.items()
+        },
+    )
+
+
+def received_by(sample: Sample, now_s: float) -> Sample:
+    """The sample, received at `now_s` if it was received later by a clock that was set back."""
+    return sample if sample.received_s <= now_s else replace(sample, received_s=now_s)
+
+
 def first_received(history: Iterable[Sample], sample: Sample) -> Sample:
     """The sample with the receipt of an earlier one of the same data centre and time, if any."""
     for earlier in history:

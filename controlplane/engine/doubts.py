@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from controlplane.domain.suspicion.doubt import FORCIBLE, Doubt, Suspicion
-from controlplane.domain.telemetry import Sample, order
+from controlplane.domain.telemetry import Sample, order, received_by
 
 # Held samples per data centre that a force takes in: the window of an hour and some more.
 MOST_HELD = 100
@@ -95,6 +95,12 @@ class Doubts:
         for center, newest in self.newest.items():
             if newest.suspicion in FORCIBLE:
                 self.told[center] = self._earlier(newest)
+
+    def turn_back(self, now_s: float) -> None:
+        """The clock was set back: nothing was heard after now."""
+        self.heard_s = min(self.heard_s, now_s)
+        self.refused_s = {name: min(at_s, now_s) for name, at_s in self.refused_s.items()}
+        self.newest = {name: received_by(one, now_s) for name, one in self.newest.items()}
 
     def forget(self, last_s: Mapping[str, float], since_s: float) -> None:
         """Drop doubts about data centres of which nothing came since then, or that are gone.

@@ -22,6 +22,8 @@ from controlplane.domain.telemetry import (
     check,
     extended,
     first_received,
+    received_by,
+    turned_back,
     without,
 )
 from controlplane.domain.topology import Fleet
@@ -95,6 +97,7 @@ class Intake:
         self._windows: dict[str, ServiceWindow] = {}
         self._pending: deque[Sample] = deque(maxlen=MOST_PENDING)
         self._store_away = False
+        self._latest_s = 0.0
         self.accepted = 0
         self.suspicious = 0
         self.refused = 0
@@ -115,6 +118,7 @@ class Intake:
 
     async def accept(self, samples: Sequence[Sample]) -> Receipt:
         """Judge and take samples; `received_s` is set here."""
+        self._mind_clock()
         refused: list[SampleFinding] = []
         suspicious: list[SampleFinding] = []
         with self._stages.measure(Stage.INTAKE):
@@ -151,9 +155,11 @@ class Intake:
 
         Receive times are the stored ones, so what was stale before is stale now.
         """
-        since_s = self._now() - self._cadence.window_s
+        now_s = self._now()
+        since_s = now_s - self._cadence.window_s
         for service in self._fleets.current.fleet.services:
             stored = await self._store.since(service.name, since_s)
+            stored = [received_by(sample, now_s) for sample in stored]
             self._extend(sample for sample in stored if sample.suspicion is None)
             self._suspicions.restored(service.name, stored)
             if not stored and (heard_s := await self._store.heard_s(service.name)) is not None:
@@ -164,6 +170,7 @@ class Intake:
         """Look once a period for what no sample tells, until cancelled."""
         while True:
             await asyncio.sleep(self._cadence.period_s)
+            self._mind_clock()
             await self._suspicions.look(self.window)
 
     async def run(self) -> None:
@@ -196,6 +203,16 @@ class Intake:
         """Before what came meanwhile; without room the oldest go, not the newest."""
         room = MOST_PENDING - len(self._pending)
         self._pending.extendleft(reversed(batch[-room:] if room else ()))
+
+    def _mind_clock(self) -> None:
+        """Nothing was received after now: a clock that was set back must not hide a silence."""
+        now_s = self._now()
+        if now_s < self._latest_s:
+            log.warning("clock.set_back", by_s=round(self._latest_s - now_s, 3))
+            self._windows = {name: turned_back(own, now_s) for name, own in self._windows.items()}
+            self._alarmed_s = {name: min(at_s, now_s) for name, at_s in self._alarmed_s.items()}
+            self._suspicions.turn_back(now_s)
+        self._latest_s = now_s
 
     def _check(self, index: int, sample: Sample) -> SampleFinding | None:
         """What makes a sample no fact; counted and remembered."""

@@ -36,6 +36,11 @@ class SharesInForce:
         self._read()
         return self._shares
 
+    def turn_back(self, now_s: float) -> None:
+        """The clock was set back: nothing moved after now, and what was before is not known."""
+        self._moved_s = {name: min(at_s, now_s) for name, at_s in self._moved_s.items()}
+        self._earlier.clear()
+
     def _read(self) -> None:
         current = None if self._publication is None else self._publication.current
         if current is not None and current.revision != self._revision:

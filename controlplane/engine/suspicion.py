@@ -116,6 +116,12 @@ class Suspicions:
         """A service was heard, but so long before a restart that no window has it."""
         self._known(service, heard_s)
 
+    def turn_back(self, now_s: float) -> None:
+        """The clock was set back: nothing was heard, and nothing moved, after now."""
+        self._shares.turn_back(now_s)
+        for known in self._services.values():
+            known.turn_back(now_s)
+
     def report(self, services: Iterable[str]) -> None:
         """Tell the findings what stands for these services, and thereby what no longer does."""
         for service in services:
