@@ -1,6 +1,7 @@
 """The trusted state that input is judged against: recent samples, and the shares in force."""
 
 import statistics
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -59,14 +60,11 @@ def reference(
 
     Those of the window before it, the newest few; () when they are too few to tell.
     """
+    # In order of this time, so that neither a long history nor late samples make it slow.
     history = past.trusted.get(datacenter, ())
-    end_s = true_s(before)
-    start_s = end_s - past.window_s
-    found = history[-limits.reference_samples :]
-    # Nearly always the newest few are it; they are in order of time.
-    if not found or true_s(found[-1]) >= end_s or true_s(found[0]) < start_s:
-        found = tuple(sample for sample in history if start_s <= true_s(sample) < end_s)
-        found = found[-limits.reference_samples :]
+    end = bisect_left(history, true_s(before), key=true_s)
+    start = bisect_left(history, true_s(before) - past.window_s, key=true_s)
+    found = history[max(start, end - limits.reference_samples) : end]
     return found if len(found) >= limits.reference_least else ()
 
 
