@@ -8,6 +8,7 @@ import typer
 from controlplane.cli import output
 from controlplane.cli.connection import JsonOption, LimitOption, connect
 from controlplane.cli.curve import plot
+from controlplane.cli.paths import path_of
 
 DECISIONS = "/v1/decisions"
 # Of two on one column the later one shows: what was decided outranks what was in force.
@@ -55,9 +56,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show one decision with its curve, notes and samples."""
-    from urllib.parse import quote
-
-    decision = connect(context).get(f"{DECISIONS}/{quote(decision_id, safe='')}")
+    decision = connect(context).get(path_of(DECISIONS, decision_id))
     if as_json:
         output.emit(decision)
         return
@@ -76,9 +75,7 @@ def explain(
     as_json: JsonOption = False,
 ) -> None:
     """Tell what was known, what was proposed, what each guard did, and what came of it."""
-    from urllib.parse import quote
-
-    found = connect(context).get(f"{DECISIONS}/{quote(decision_id, safe='')}/explanation")
+    found = connect(context).get(path_of(DECISIONS, decision_id, "/explanation"))
     if as_json:
         output.emit(found)
         return

@@ -7,6 +7,7 @@ import typer
 
 from controlplane.cli import output
 from controlplane.cli.connection import JsonOption, connect
+from controlplane.cli.paths import path_of
 
 FINDINGS = "/v1/findings"
 
@@ -44,7 +45,7 @@ def show_finding(
     context: typer.Context, finding_id: IdArgument, as_json: JsonOption = False
 ) -> None:
     """Show one finding: what, since when, what was held, how to force it."""
-    _show(connect(context).get(_path(finding_id)), as_json)
+    _show(connect(context).get(path_of(FINDINGS, finding_id)), as_json)
 
 
 @app.command("force")
@@ -58,7 +59,9 @@ def force_finding(
     from controlplane.cli.client import json_body
 
     body = json_body({"reason": reason})
-    _show(connect(context).send("POST", f"{_path(finding_id)}:force", body=body), as_json)
+    _show(
+        connect(context).send("POST", path_of(FINDINGS, finding_id, ":force"), body=body), as_json
+    )
     output.note("what was held is taken for true")
 
 
@@ -79,12 +82,6 @@ def table(found: Sequence[Mapping[str, Any]]) -> None:
             for one in found
         ),
     )
-
-
-def _path(finding_id: str) -> str:
-    from urllib.parse import quote
-
-    return f"{FINDINGS}/{quote(finding_id, safe='')}"
 
 
 def _show(finding: Mapping[str, Any], as_json: bool) -> None:

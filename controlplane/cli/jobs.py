@@ -3,12 +3,12 @@
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote
 
 import typer
 
 from controlplane.cli import output
 from controlplane.cli.connection import JsonOption, ReasonOption, connect
+from controlplane.cli.paths import path_of
 from controlplane.domain.errors import ControlPlaneError, Invalid
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def show_job(
 ) -> None:
     """Show one job."""
     client = connect(context)
-    job = client.get(_path(job_id))
+    job = client.get(path_of(JOBS, job_id))
     show(followed(client, job) if wait else job, as_json)
 
 
@@ -75,7 +75,7 @@ def cancel(
     from controlplane.cli.client import json_body
 
     body = json_body({"reason": reason})
-    show(connect(context).send("POST", f"{_path(job_id)}:cancel", body=body), as_json)
+    show(connect(context).send("POST", path_of(JOBS, job_id, ":cancel"), body=body), as_json)
 
 
 def show(job: Mapping[str, Any], as_json: bool) -> None:
@@ -125,13 +125,9 @@ def followed(client: "Client", job: Mapping[str, Any]) -> Mapping[str, Any]:
             if job["state"] not in OPEN:
                 break
             time.sleep(POLL_S)
-            job = client.get(_path(job["id"]))
+            job = client.get(path_of(JOBS, job["id"]))
     if job["state"] == "failed":
         raise Invalid("job_failed", f"job {job['id']} failed ({job['error']}): {job['message']}")
     if job["state"] == "cancelled":
         raise ControlPlaneError("job_cancelled", f"job {job['id']} was {job['message']}")
     return job
-
-
-def _path(job_id: str) -> str:
-    return f"{JOBS}/{quote(job_id, safe='')}"

@@ -10,14 +10,14 @@ import typer
 
 from controlplane.cli import output
 from controlplane.cli.connection import JsonOption, LimitOption, ReasonOption, connect
+from controlplane.cli.paths import path_of
 from controlplane.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from controlplane.cli.client import Client
 
 MODELS = "/v1/models"
-PROMOTIONS = "/v1/services/{service}/promotions"
-ROLLBACK = "/v1/services/{service}/models:rollback"
+SERVICES = "/v1/services"
 SHORTEST_PREFIX = 6
 
 app = typer.Typer(help="Models: what was trained, and which one decides.", no_args_is_help=True)
@@ -70,7 +70,7 @@ def promotions(
     as_json: JsonOption = False,
 ) -> None:
     """Show the promotion log of a service, newest first."""
-    steps = connect(context).items(_of(PROMOTIONS, service), {"limit": limit})
+    steps = connect(context).items(path_of(SERVICES, service, "/promotions"), {"limit": limit})
     if as_json:
         output.emit(steps)
         return
@@ -101,7 +101,7 @@ def rollback(
     from controlplane.cli.client import json_body
 
     body = json_body({"reason": reason})
-    model = connect(context).send("POST", _of(ROLLBACK, service), body=body)
+    model = connect(context).send("POST", path_of(SERVICES, service, "/models:rollback"), body=body)
     output.note(f"model {output.short(model['digest'])} decides for {service} again")
     show(model, as_json)
 
@@ -114,12 +114,6 @@ def promoted(client: "Client", service: str, digest: str, reason: str) -> Mappin
     promoted: Mapping[str, Any] = client.send("POST", f"{MODELS}/{digest}:promote", body=body)
     output.note(f"model {output.short(digest)} decides for {service} from the next cycle on")
     return promoted
-
-
-def _of(path: str, service: str) -> str:
-    from urllib.parse import quote
-
-    return path.format(service=quote(service, safe=""))
 
 
 def _whole_digest(models: Sequence[Mapping[str, Any]], service: str, prefix: str) -> str:

@@ -6,6 +6,7 @@ import typer
 
 from controlplane.cli import output
 from controlplane.cli.connection import JsonOption, LimitOption, connect
+from controlplane.cli.paths import path_of
 
 DECISIONS = "/v1/decisions"
 DIFFERS = 1
@@ -30,17 +31,12 @@ def replay(
     as_json: JsonOption = False,
 ) -> None:
     """Make decisions again from what they recorded; exit code 1 when one differs."""
-    from urllib.parse import quote
-
     client = connect(context)
     chosen = decision_ids or [
         one["id"] for one in client.items(DECISIONS, {"service": service, "limit": limit})
     ]
     origin = "record" if recorded else "strategy"
-    found = [
-        client.get(f"{DECISIONS}/{quote(one, safe='')}/replay", {"origin": origin})
-        for one in chosen
-    ]
+    found = [client.get(path_of(DECISIONS, one, "/replay"), {"origin": origin}) for one in chosen]
     if as_json:
         output.emit(found)
     else:

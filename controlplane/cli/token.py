@@ -8,6 +8,7 @@ import typer
 
 from controlplane.cli import output
 from controlplane.cli.connection import JsonOption, ReasonOption, connect
+from controlplane.cli.paths import path_of
 from controlplane.domain.access import AccessRole
 
 TOKENS = "/v1/tokens"
@@ -92,9 +93,7 @@ def revoke(
     as_json: JsonOption = False,
 ) -> None:
     """End a token at once."""
-    from urllib.parse import quote
-
-    path = f"{TOKENS}/{quote(token_id, safe='')}"
+    path = path_of(TOKENS, token_id)
     answer = connect(context).send("DELETE", path, params={"reason": reason or None})
     if as_json:
         output.emit(answer if answer is not None else {"revoked": token_id})

@@ -9,20 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote
 
 import typer
 
 from controlplane.cli import jobs, output
 from controlplane.cli.connection import JsonOption, ReasonOption, connect
 from controlplane.cli.models import MODELS, promoted, show
+from controlplane.cli.paths import path_of
 from controlplane.cli.processes import run_module
 from controlplane.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from controlplane.cli.client import Client
 
-SERVICE = "/v1/services/{service}"
+SERVICES = "/v1/services"
 ONLY_HERE = "only with --here"
 
 
@@ -62,7 +62,7 @@ def train(
     elif settings or since or out:
         raise Invalid("option_invalid", f"--settings, --since and --out are {ONLY_HERE}")
     else:
-        job = client.send("POST", _path(service, ":train"), body=_body(reason))
+        job = client.send("POST", path_of(SERVICES, service, ":train"), body=_body(reason))
         if not (wait or promote_it):
             jobs.show(job, as_json)
             return
@@ -102,10 +102,6 @@ def _options(settings: str | None, since: str | None) -> Mapping[str, str | None
     return {"settings": settings, "since": since}
 
 
-def _path(service: str, rest: str) -> str:
-    return SERVICE.format(service=quote(service, safe="")) + rest
-
-
 def _body(reason: str) -> Any:
     from controlplane.cli.client import json_body
 
@@ -124,7 +120,9 @@ def _folder(out: Path | None) -> Iterator[Path]:
 
 def _fetch(client: "Client", service: str, since: str | None, data: Path) -> None:
     with data.open("wb") as file:
-        for piece in client.download(_path(service, "/dataset"), "text/csv", {"since": since}):
+        for piece in client.download(
+            path_of(SERVICES, service, "/dataset"), "text/csv", {"since": since}
+        ):
             file.write(piece)
     with data.open("rb") as file:
         rows = max(0, sum(1 for _ in file) - 1)
