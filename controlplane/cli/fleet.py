@@ -88,6 +88,8 @@ def diff(context: typer.Context, file: FileOption, as_json: JsonOption = False) 
     with in_file(str(file)):
         answer = connect(context).send("PUT", FLEET, body=_body(file), params={"dry_run": "true"})
     _show(answer, as_json)
+    if answer["objection"]:
+        output.note(f"apply will refuse this unless forced: {answer['objection']}")
 
 
 def export(context: typer.Context, as_json: JsonOption = False) -> None:

@@ -47,12 +47,17 @@ class FleetGuard:
         """Raise Refused, and keep it as a finding, when a change is suspicious."""
         if self._behind:
             raise Refused("fleet_behind", self._behind, {"force": FORCE})
-        doubt = doubt_of(current, wanted, self._shares.all(), self._limits)
+        doubt = self._doubt(current, wanted)
         if doubt is None:
             return
         self._refused_s = self._now()
         self._findings.report(Source.FLEET, [_refused(doubt, author)], scope=APPLY)
         raise _error(doubt)
+
+    def objection(self, current: Fleet, wanted: Fleet) -> str:
+        """Why `check` would refuse a change, "" when it would not; nothing is kept of it."""
+        doubt = self._doubt(current, wanted)
+        return self._behind or ("" if doubt is None else doubt.message)
 
     def accepted(self) -> None:
         """A change was made, or asked for what is in force: what was refused before is over."""
@@ -87,6 +92,9 @@ class FleetGuard:
             severity=Severity.CRITICAL,
         )
         self._findings.report(Source.FLEET, [observation], scope=STORE)
+
+    def _doubt(self, current: Fleet, wanted: Fleet) -> FleetDoubt | None:
+        return doubt_of(current, wanted, self._shares.all(), self._limits)
 
 
 def _error(doubt: FleetDoubt) -> Refused:

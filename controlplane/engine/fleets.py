@@ -5,7 +5,7 @@ One place for REST and CLI. A change that removes or moves a large share is refu
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from controlplane.domain import canonical
@@ -40,10 +40,16 @@ class ChangeLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetChange:
-    """A difference against the fleet in force; `generation` is the one after the change."""
+    """A difference against the fleet in force.
+
+    Attributes:
+        generation: the one after the change.
+        objection: why it would be refused unless forced; "" when it would not, or is made.
+    """
 
     generation: int
     lines: tuple[ChangeLine, ...]
+    objection: str = ""
 
 
 class Fleets:
@@ -102,8 +108,10 @@ class Fleets:
 
     async def plan(self, fleet: Fleet, expected_generation: int | None = None) -> FleetChange:
         """What `apply` would change; Conflict as there."""
-        current = self._expected(expected_generation)
-        return await asyncio.to_thread(_difference, current, fleet)
+        current, change = await self._compared(fleet, expected_generation)
+        if not change.lines:
+            return change
+        return replace(change, objection=self._guard.objection(current.fleet, normalized(fleet)))
 
     async def apply(
         self,

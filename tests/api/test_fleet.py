@@ -36,7 +36,7 @@ async def test_what_is_read_can_be_changed_and_put_back(
     again = await admin.put(
         "/v1/fleet", content=got.text, headers={"If-Match": got.headers["etag"]}
     )
-    assert again.json() == {"generation": 1, "dry_run": False, "changes": []}
+    assert again.json() == {"generation": 1, "dry_run": False, "objection": "", "changes": []}
     headers = {"Accept": accept, "If-None-Match": got.headers["etag"]}
     assert (await admin.get("/v1/fleet", headers=headers)).status_code == 304
     assert house.audit.entries[-1].reason == "first"
@@ -60,6 +60,9 @@ async def test_removing_much_is_refused_unless_forced(
 ) -> None:
     await admin.put("/v1/fleet", content=EXAMPLE)
     less = EXAMPLE.partition("routes:")[0]
+    dry = (await admin.put("/v1/fleet?dry_run=true", content=less)).json()
+    assert "force it" in dry["objection"]
+    assert house.instruments.findings.standing() == []
     response = await admin.put("/v1/fleet", content=less)
     assert (response.status_code, response.json()["code"]) == (403, "mass_removal")
     assert response.json()["details"]["limit"] == 0.3

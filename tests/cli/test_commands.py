@@ -59,6 +59,8 @@ def test_a_late_writer_conflicts_and_mass_removal_is_refused(run: Run, tmp_path:
     assert run("apply", "-f", str(FLEET), "--generation", "7").code == 4
     empty = tmp_path / "empty.yaml"
     empty.write_text("datacenters: [{name: dc-east, role: primary, region: east}]\n", "utf-8")
+    told = run("diff", "-f", str(empty))
+    assert (told.code, "refuse this unless forced" in told.err) == (0, True)
     refused = run("apply", "-f", str(empty))
     assert refused.code == 5
     assert "force" in refused.err

@@ -34,10 +34,14 @@ class ChangeOut(Wire):
 
 
 class FleetChangeOut(Wire):
-    """What was changed, or would be; `generation` is the one after it."""
+    """What was changed, or would be; `generation` is the one after it.
+
+    `objection` says why a change that is only told would be refused unless forced.
+    """
 
     generation: int
     dry_run: bool
+    objection: str
     changes: list[ChangeOut]
 
 
@@ -87,6 +91,7 @@ async def replace_fleet(
     return FleetChangeOut(
         generation=change.generation,
         dry_run=dry_run,
+        objection=change.objection,
         changes=[
             ChangeOut(kind=line.kind, subject=line.subject, before=line.before, after=line.after)
             for line in change.lines
