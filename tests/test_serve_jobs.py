@@ -10,7 +10,8 @@ import pytest
 
 from tests.soak.player import SERVICE, fleet
 from tests.soak.server import Server, serving
-from training import dataset, simulator, world
+from training import dataset
+from training.simulation import simulator, world
 
 SETTINGS = {"envoy_preflight": "off", "retraining_mode": "manual", "training_settings": "paper"}
 MINUTES = 400

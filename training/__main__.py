@@ -22,10 +22,11 @@ from controlplane.domain.errors import Invalid
 from controlplane.domain.features import SCHEMA_DIGEST
 from models import storage
 from models.errors import ArtifactError
-from training import arrivals, dataset, report, simulator, truth, world
-from training.arrivals import DAY_MINUTES
-from training.law_fit import Declared
-from training.settings import SETTINGS
+from training import dataset, report
+from training.learning.law_fit import Declared
+from training.learning.settings import SETTINGS
+from training.simulation import arrivals, simulator, truth, world
+from training.simulation.arrivals import DAY_MINUTES
 
 INVALID, INTERRUPTED = 2, 130
 
@@ -101,7 +102,8 @@ def train(
         threading.Thread(target=_follow_parent, daemon=True).start()
     rows = dataset.read_csv(data)
     # torch takes seconds to load; a wrong option or file should not.
-    from training import progress, version
+    from training import progress
+    from training.learning import version
 
     declared = _declared(servers, idle_cpu, full_cpu)
     job = version.Job(

@@ -14,8 +14,8 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from training.network import Epoch
-from training.version import StageProgress
+from training.learning.network import Epoch
+from training.learning.version import StageProgress
 
 # JSON lines at most this often: 300 epochs of a small data set pass in a fraction of a second.
 _EVERY_S = 0.5

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from models.artifact import LawRecord, ModelArtifact
 from training.dataset import Dataset
-from training.truth import Truth
+from training.simulation.truth import Truth
 
 FloatArray = NDArray[np.float64]
 Facts = dict[str, str | int | float | bool]

@@ -1,6 +1,6 @@
 """Issue 3, line 5: bad models lose their service, sound ones keep it.
 
-The engine's own cycle in a closed loop over training.simulator, without HTTP, so that weeks fit
+The engine's own cycle in a closed loop over simulation.simulator, without HTTP, so that weeks fit
 into seconds; tests/soak/short_story.py (`make soak`) shows the same through the real program.
 """
 
@@ -17,8 +17,8 @@ from controlplane.domain.strategies.queue_law import response_time_ms, utilizati
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.topology import StrategyName
 from tests.engine.simulated_site import Site, fitted_model
-from training import simulator
-from training.world import World, load_world
+from training.simulation import simulator
+from training.simulation.world import World, load_world
 
 FloatArray = NDArray[np.float64]
 Network = Callable[[FloatArray], FloatArray]

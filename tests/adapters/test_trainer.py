@@ -14,7 +14,8 @@ from controlplane.domain.features import SCHEMA_DIGEST
 from controlplane.ports.learning import TrainingOrder
 from models import storage
 from tests.builders import service
-from training import dataset, simulator, world
+from training import dataset
+from training.simulation import simulator, world
 
 DEADLINE_S = 60.0
 

@@ -1,6 +1,6 @@
 """Two simulated centres and the engine's own cycle, closed into a loop without HTTP or store.
 
-The weather comes from training.simulator, the decisions from engine.cycle.decide; a cycle takes
+The weather comes from simulation.simulator, the decisions from engine.cycle.decide; a cycle takes
 about two milliseconds, so two weeks pass in ten seconds. Shares are rounded as they are published.
 """
 
@@ -25,14 +25,14 @@ from controlplane.domain.topology import (
 )
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.cycle import Facts, decide
-from training import simulator
-from training.arrivals import DAY_MINUTES
 from training.dataset import CenterSeries
-from training.law_fit import Declared, LawRows, fit_law
-from training.projection import greybox_ms
-from training.scores import relative_spread
-from training.simulator import CenterConditions, Conditions
-from training.world import CenterWorld, World
+from training.learning.law_fit import Declared, LawRows, fit_law
+from training.learning.projection import greybox_ms
+from training.learning.scores import relative_spread
+from training.simulation import simulator
+from training.simulation.arrivals import DAY_MINUTES
+from training.simulation.simulator import CenterConditions, Conditions
+from training.simulation.world import CenterWorld, World
 
 CYCLE_MINUTES = 5
 NAMES = ("alpha", "beta")

@@ -15,10 +15,10 @@ import httpx
 import numpy as np
 
 from tests.soak.server import Server
-from training import simulator
 from training.dataset import CenterSeries
-from training.simulator import CenterConditions, Conditions
-from training.world import CenterWorld, World
+from training.simulation import simulator
+from training.simulation.simulator import CenterConditions, Conditions
+from training.simulation.world import CenterWorld, World
 
 SERVICE = "tickets"
 NAMES = ("dc-east", "dc-west")

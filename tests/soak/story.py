@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.soak import bad_models
 from tests.soak.player import NAMES, SERVICE, Player, fleet, slower
 from tests.soak.server import Server, serving
-from training import simulator, world
+from training.simulation import simulator, world
 
 CYCLE_MINUTES = 5
 # Cycles from promotion to demotion as docs/adr/0010 states them, and two for looking at it.

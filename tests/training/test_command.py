@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from training.network import Epoch
+from training.learning.network import Epoch
 from training.progress import shown
 
 

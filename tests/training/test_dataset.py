@@ -9,9 +9,10 @@ import pytest
 from controlplane.domain.errors import Invalid
 from controlplane.domain.features import FEATURE_NAMES
 from controlplane.engine import dataset as export
-from training import dataset, simulator
+from training import dataset
 from training.dataset import COLUMNS, Dataset
-from training.world import load_world
+from training.simulation import simulator
+from training.simulation.world import load_world
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def test_sigterm_stops_a_training(
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(5)
 
-    monkeypatch.setattr("training.version.train_version", ask_to_stop)
+    monkeypatch.setattr("training.learning.version.train_version", ask_to_stop)
     options = ("--data", str(data), "--service", "s", "--out", str(tmp_path / "m"))
     code, _, _ = run("train", *options)
     assert code == 130

@@ -2,7 +2,7 @@
 
 f(rho) = a (1 + b rho^2) + tau q(rho; c), with Sakasegawa's approximation of the M/M/c wait
 q(rho; c) = rho^(sqrt(2(c+1)) - 1) / (1 - rho) (H. Sakasegawa, 1977), continued by its tangent
-past 0.95 so that overload has a finite, growing price. Fitted by training.law_fit, read by the
+past 0.95 so that overload has a finite, growing price. Fitted by learning.law_fit, read by the
 greybox and hybrid strategies (LAB-learning.md section 2).
 """
 

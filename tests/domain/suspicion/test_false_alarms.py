@@ -11,8 +11,8 @@ from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Cluster, Endpoint, Service
 from tests.domain.suspicion.feeding import Feed, exchanged
 from training.dataset import CenterSeries
-from training.simulator import draw_conditions, operator_ratio, simulate
-from training.world import World, load_world
+from training.simulation.simulator import draw_conditions, operator_ratio, simulate
+from training.simulation.world import World, load_world
 
 DAYS_2 = 2_880
 READINGS = (

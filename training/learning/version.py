@@ -20,12 +20,12 @@ from controlplane.domain.features import SCHEMA_DIGEST
 from models.artifact import LawRecord, ModelArtifact, Provenance, Support
 from models.forward import predict
 from training.dataset import CenterSeries, Dataset
-from training.law_fit import Declared, LawFit, LawRows, fit_law
-from training.network import Epoch, TrainedNetwork, split_rows, train_network
-from training.profile import daily_profile
-from training.projection import greybox_ms, projected_inputs, total_load
-from training.scores import error_scores
-from training.settings import NetworkSettings, TrainingSettings
+from training.learning.law_fit import Declared, LawFit, LawRows, fit_law
+from training.learning.network import Epoch, TrainedNetwork, split_rows, train_network
+from training.learning.profile import daily_profile
+from training.learning.projection import greybox_ms, projected_inputs, total_load
+from training.learning.scores import error_scores
+from training.learning.settings import NetworkSettings, TrainingSettings
 
 FloatArray = NDArray[np.float64]
 
@@ -100,10 +100,11 @@ def train_version(dataset: Dataset, job: Job, progress: StageProgress) -> ModelA
 def code_digest() -> str:
     """sha256 over the sources that decide what a version becomes."""
     digest = hashlib.sha256()
-    for package in ("models", "training"):
+    for package in ("models", "training.learning"):
         for source in sorted(files(package).iterdir(), key=lambda path: path.name):
             if source.name.endswith(".py"):
                 digest.update(source.name.encode() + source.read_bytes())
+    digest.update(files("training").joinpath("dataset.py").read_bytes())
     domain = files("controlplane.domain")
     for name in ("features.py", "strategies/queue_law.py"):
         digest.update(name.encode() + domain.joinpath(*name.split("/")).read_bytes())

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from controlplane.domain.errors import Invalid
-from training import arrivals, simulator, truth
-from training.arrivals import DAY_MINUTES
-from training.world import World, load_world
+from training.simulation import arrivals, simulator, truth
+from training.simulation.arrivals import DAY_MINUTES
+from training.simulation.world import World, load_world
 
 DAYS = 7
 

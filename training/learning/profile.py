@@ -1,6 +1,6 @@
 """The load's daily profile: what part of the day carries how much, for projecting load ahead.
 
-Called by training.version; stored in the version and read by the greybox strategy.
+Called by training.learning.version; stored in the version and read by the greybox strategy.
 """
 
 import numpy as np

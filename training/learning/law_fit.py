@@ -1,6 +1,6 @@
 """Fit the queue law of one data centre to its own load and response times.
 
-Called by training.version, for each centre. The law and its source: domain.strategies.queue_law
+Called by learning.version, for each centre. The law and its source: domain.strategies.queue_law
 (LAB-learning.md section 2). Parameters a, b, tau, sat are fitted on the log of the response time
 with a soft-L1 loss from several starts; servers, idle and full CPU are declared, else estimated.
 

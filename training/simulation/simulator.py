@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from controlplane.domain.strategies.queue_law import response_time_ms
-from training import arrivals
-from training.arrivals import DAY_MINUTES
 from training.dataset import CenterSeries, Dataset
-from training.world import CenterWorld, World
+from training.simulation import arrivals
+from training.simulation.arrivals import DAY_MINUTES
+from training.simulation.world import CenterWorld, World
 
 FloatArray = NDArray[np.float64]
 

@@ -13,15 +13,15 @@ from controlplane.domain.errors import Invalid
 from controlplane.domain.features import SCHEMA_DIGEST
 from models import storage
 from models.forward import predict
-from training import simulator
-from training.arrivals import DAY_MINUTES
 from training.dataset import Dataset
-from training.law_fit import Declared
-from training.network import Epoch
-from training.profile import PARTS, daily_profile
-from training.settings import SETTINGS, NetworkSettings, TrainingSettings
-from training.version import Job, train_version
-from training.world import load_world
+from training.learning.law_fit import Declared
+from training.learning.network import Epoch
+from training.learning.profile import PARTS, daily_profile
+from training.learning.settings import SETTINGS, NetworkSettings, TrainingSettings
+from training.learning.version import Job, train_version
+from training.simulation import simulator
+from training.simulation.arrivals import DAY_MINUTES
+from training.simulation.world import load_world
 
 WORLD = load_world("W1")
 SHORT = TrainingSettings(

@@ -1,6 +1,6 @@
 """Scaling of inputs and target, fitted on the training rows only and stored in the network.
 
-Called by training.network. Missing inputs count as the mean, which is 0 after scaling; the
+Called by training.learning.network. Missing inputs count as the mean, which is 0 after scaling; the
 numpy forward pass does the same.
 """
 
@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from training.settings import Target
+from training.learning.settings import Target
 
 FloatArray = NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """Requests per second, minute by minute: a drawn year-round pattern, or a real trace.
 
-Called by training.simulator. The drawn pattern has what a ticketing site has: a day with two
+Called by simulation.simulator. The drawn pattern has what a ticketing site has: a day with two
 humps, ticket-release times with a steep front and a crowd that stays for minutes, weekends, a
 holiday, and noise that remembers the last minutes.
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from controlplane.domain.errors import Invalid
-from training.world import Arrivals
+from training.simulation.world import Arrivals
 
 FloatArray = NDArray[np.float64]
 

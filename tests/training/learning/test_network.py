@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from models.forward import predict
-from training.descent import Descent, Weights
-from training.network import Epoch, split_rows, train_network, train_networks
-from training.settings import SETTINGS, HeldOut, Keep, NetworkSettings, Target
+from training.learning.descent import Descent, Weights
+from training.learning.network import Epoch, split_rows, train_network, train_networks
+from training.learning.settings import SETTINGS, HeldOut, Keep, NetworkSettings, Target
 
 
 @pytest.fixture(autouse=True)

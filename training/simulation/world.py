@@ -1,6 +1,6 @@
 """A world: everything that a simulated pair of data centres is, before chance has its say.
 
-Read from data/worlds/NAME.toml by name or from a file of one's own; training.simulator draws the
+Read from data/worlds/NAME.toml by name or from a file of one's own; simulation.simulator draws the
 weather over it. Holds no state and draws nothing.
 """
 

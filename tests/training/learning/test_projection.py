@@ -12,10 +12,10 @@ from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.strategies.situation import Center, LearnedModel, Situation
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended
 from controlplane.domain.topology import Cluster, Datacenter, Endpoint, Role, Service
-from training import simulator
 from training.dataset import METRICS, CenterSeries, Dataset
-from training.projection import greybox_ms, projected_inputs, total_load
-from training.world import load_world
+from training.learning.projection import greybox_ms, projected_inputs, total_load
+from training.simulation import simulator
+from training.simulation.world import load_world
 
 WORLD = load_world("W1")
 LAWS = (WORLD.primary.law, WORLD.secondary.law)

@@ -1,6 +1,6 @@
 """Training the 14-64-32-1 network in torch; several networks of equal size at once.
 
-Called by training.version. All tensors carry a leading axis (networks, ...), so an ensemble or
+Called by learning.version. All tensors carry a leading axis (networks, ...), so an ensemble or
 many services are one tensor program.
 
 Deterministic: one thread, seeded generators, no operation with a free order of summation. The
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from models.forward import Mlp
-from training.descent import Descent, Weights
-from training.scaling import Scaler, fit_scaler, scale
-from training.settings import HeldOut, Keep, NetworkSettings
+from training.learning.descent import Descent, Weights
+from training.learning.scaling import Scaler, fit_scaler, scale
+from training.learning.settings import HeldOut, Keep, NetworkSettings
 
 FloatArray = NDArray[np.float64]
 

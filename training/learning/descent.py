@@ -1,6 +1,6 @@
 """One step of gradient descent on many 14-64-32-1 networks, written out.
 
-Called by training.network. The gradient is written out instead of recorded: at 32 rows a step
+Called by learning.network. The gradient is written out instead of recorded: at 32 rows a step
 autograd and the optimizer's bookkeeping cost several times the arithmetic. A test holds the step
 against torch.nn, torch.autograd and torch.optim.Adam.
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from models.forward import LAYERS
-from training.settings import NetworkSettings
+from training.learning.settings import NetworkSettings
 
 FloatArray = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from training.simulator import Conditions, true_response_ms
-from training.world import World
+from training.simulation.simulator import Conditions, true_response_ms
+from training.simulation.world import World
 
 FloatArray = NDArray[np.float64]
 

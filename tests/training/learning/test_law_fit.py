@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
-from training import simulator
-from training.arrivals import DAY_MINUTES
 from training.dataset import CenterSeries, Dataset
-from training.law_fit import Declared, LawFit, LawRows, fit_law
-from training.world import CenterWorld, World, load_world
+from training.learning.law_fit import Declared, LawFit, LawRows, fit_law
+from training.simulation import simulator
+from training.simulation.arrivals import DAY_MINUTES
+from training.simulation.world import CenterWorld, World, load_world
 
 LOADS = np.linspace(0.2, 0.9, 30)
 
