@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from models.errors import ArtifactError
 from models.forward import LAYERS, Mlp
 
-FORMAT = 1
-NETWORKS = ("mlp", "residual")
+# 1: one residual network. 2: several, whose arrays have a leading axis (members, ...).
+FORMATS = (1, 2)
 Json = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
@@ -87,13 +87,16 @@ class Support:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ModelArtifact:
-    """A version. `mlp` predicts response time in ms, `residual` log(actual / queue law).
+    """A version.
 
     Attributes:
+        mlp: predicts response time in ms.
+        residuals: the members of an ensemble that predicts log(actual / queue law); () is none.
         kind: the name of the training settings (`paper`, `residual`, `quick`).
         primary, secondary: the fitted queue laws.
         scores: named figures; the units are in the names.
-        best_epoch: 1-based epoch with the smallest validation loss, per network.
+        best_epoch: 1-based epoch with the smallest validation loss, per network: `mlp`,
+            `residual` or `residual_1` to `residual_5`.
         losses: per network (2, epochs) float64: training and validation loss per epoch.
         profile: load by equal parts of the day (UTC), relative to the day's mean; () is unknown.
         created_at_s: UTC epoch seconds; environment: versions of the libraries that trained it.
@@ -102,7 +105,7 @@ class ModelArtifact:
     service: str
     kind: str
     mlp: Mlp | None
-    residual: Mlp | None
+    residuals: tuple[Mlp, ...]
     primary: LawRecord
     secondary: LawRecord
     support: Support
@@ -115,6 +118,11 @@ class ModelArtifact:
     environment: dict[str, str] = field(default_factory=dict)
 
     @property
+    def format(self) -> int:
+        """The oldest format that can hold it, so that old versions keep their digests."""
+        return 2 if len(self.residuals) > 1 else 1
+
+    @property
     def digest(self) -> str:
         """sha256 over canonical JSON and array bytes; the identity of the version."""
         return _digest(facts(self), arrays(self))
@@ -123,10 +131,10 @@ class ModelArtifact:
 def facts(artifact: ModelArtifact) -> Json:
     """Everything of the digest that is not an array, as JSON values."""
     return {
-        "format": FORMAT,
+        "format": artifact.format,
         "service": artifact.service,
         "kind": artifact.kind,
-        "networks": [name for name in NETWORKS if getattr(artifact, name) is not None],
+        "networks": ["mlp"] * (artifact.mlp is not None) + ["residual"] * bool(artifact.residuals),
         "laws": {
             "primary": dataclasses.asdict(artifact.primary),
             "secondary": dataclasses.asdict(artifact.secondary),
@@ -143,18 +151,27 @@ def facts(artifact: ModelArtifact) -> Json:
 def arrays(artifact: ModelArtifact) -> Arrays:
     """All arrays by name: `mlp.w1`, ..., `residual.y`, `losses.mlp`."""
     named: Arrays = {}
-    for name in NETWORKS:
-        mlp: Mlp | None = getattr(artifact, name)
-        if mlp is None:
-            continue
-        for part in WEIGHTS:
-            named[f"{name}.{part}"] = getattr(mlp, part)
-        named[f"{name}.x_mean"] = mlp.x_mean
-        named[f"{name}.x_scale"] = mlp.x_scale
-        named[f"{name}.y"] = np.array([mlp.y_mean, mlp.y_scale])
+    if artifact.mlp is not None:
+        named |= _named("mlp", _parts(artifact.mlp))
+    members = [_parts(mlp) for mlp in artifact.residuals]
+    if len(members) == 1:
+        named |= _named("residual", members[0])
+    elif members:
+        named |= _named(
+            "residual", {part: np.stack([m[part] for m in members]) for part in members[0]}
+        )
     for name, curve in artifact.losses.items():
         named[f"losses.{name}"] = np.asarray(curve, dtype=np.float64)
     return named
+
+
+def _parts(mlp: Mlp) -> Arrays:
+    parts: Arrays = {part: getattr(mlp, part) for part in (*WEIGHTS, "x_mean", "x_scale")}
+    return parts | {"y": np.array([mlp.y_mean, mlp.y_scale])}
+
+
+def _named(name: str, parts: Arrays) -> Arrays:
+    return {f"{name}.{part}": array for part, array in parts.items()}
 
 
 def canonical(content: Json) -> bytes:

@@ -18,6 +18,8 @@ from models.errors import ArtifactError
 
 JSON_NAME = "model.json"
 NPZ_NAME = "model.npz"
+# About the model, and no part of it: may be missing.
+REPORT_NAME = "report.json"
 # Two networks are 30 KiB of weights; the rest is loss curves. 300 epochs need 10 KiB.
 MAX_BYTES = 4 * 1024 * 1024
 MAX_ARRAYS = 64
@@ -62,7 +64,7 @@ def unpack(body: bytes) -> tuple[Json, Arrays]:
         ArtifactError: no zip, other members than the two, too large or damaged.
     """
     parts = _unzip(body, "the upload")
-    if set(parts) != {JSON_NAME, NPZ_NAME}:
+    if set(parts) - {REPORT_NAME} != {JSON_NAME, NPZ_NAME}:
         raise ArtifactError(f"the zip holds {sorted(parts)}, expected {JSON_NAME} and {NPZ_NAME}")
     return _decode_json(parts[JSON_NAME]), _decode_npz(parts[NPZ_NAME])
 
@@ -75,6 +77,16 @@ def _decode_json(body: bytes) -> Json:
     if not isinstance(content, dict):
         raise ArtifactError(f"{JSON_NAME} is not an object")
     return content
+
+
+def with_report(body: bytes, report: bytes) -> bytes:
+    """Add the report to what `pack` made."""
+    return _zip({**_unzip(body, "the upload"), REPORT_NAME: report})
+
+
+def enclosed_report(body: bytes) -> bytes | None:
+    """The report in one zip; None without one, ArtifactError when it is no readable zip."""
+    return _unzip(body, "the upload").get(REPORT_NAME)
 
 
 def _encode_npz(named: Arrays) -> bytes:

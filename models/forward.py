@@ -1,7 +1,8 @@
 """The 14-64-32-1 network as arrays, and its forward pass in numpy.
 
-Serving calls `predict` for one service's candidates and `predict_stack` for many services at
-once; training hands its weights over as `Mlp`. Never imports torch, never trains.
+Serving calls `predict` for one service's candidates, `predict_members` for an ensemble and
+`predict_stack` for many services at once; training hands its weights over as `Mlp`. Never
+imports torch, never trains.
 
 A z-scored input is (x - mean) / scale. The division is folded into the first layer when an `Mlp`
 is made, the subtraction is done in float64 on every call: folding it too would cancel digits of
@@ -123,6 +124,18 @@ def predict_stack(networks: MlpStack, x: Float64) -> Float32:
         part = slice(start, min(start + STACK_CHUNK, services))
         y[part] = _predict_part(networks, x, part)
     return y
+
+
+def predict_members(networks: MlpStack, x: Float64) -> Float32:
+    """Predict the same rows by every network of an ensemble.
+
+    Args:
+        x: (batch, 14) float64, as in `predict`.
+
+    Returns:
+        (members, batch) float32, equal to `predict` of each member within rounding.
+    """
+    return predict_stack(networks, np.broadcast_to(x, (networks.w1.shape[0], *x.shape)))
 
 
 def _predict_part(networks: MlpStack, x: Float64, part: slice) -> Float32:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from models import files
 from models.artifact import (
-    FORMAT,
+    FORMATS,
     SCALERS,
     WEIGHTS,
     Arrays,
@@ -35,6 +35,7 @@ _LAW_NUMBERS = (
 # Below it a weight divided by the scale leaves float32.
 MIN_SCALE = 1e-12
 MAX_PROFILE = 1e4
+MAX_MEMBERS = 16
 
 
 def save(artifact: ModelArtifact, directory: Path) -> None:
@@ -100,14 +101,14 @@ def _restore(content: Json, named: Arrays, schema_digest: str) -> ModelArtifact:
 
 
 def _parse(content: Json, named: Arrays) -> ModelArtifact:
-    if content["format"] != FORMAT:
-        raise ArtifactError(f"format {content['format']!r} is not {FORMAT}: train again")
+    if content["format"] not in FORMATS:
+        raise ArtifactError(f"format {content['format']!r} is none of {FORMATS}: train again")
     names = content["networks"]
     return ModelArtifact(
         service=str(content["service"]),
         kind=str(content["kind"]),
-        mlp=_network("mlp", named) if "mlp" in names else None,
-        residual=_network("residual", named) if "residual" in names else None,
+        mlp=_networks("mlp", named)[0] if "mlp" in names else None,
+        residuals=_networks("residual", named) if "residual" in names else (),
         primary=_law(content["laws"]["primary"]),
         secondary=_law(content["laws"]["secondary"]),
         support=_support(content["support"]),
@@ -128,15 +129,25 @@ def _profile(content: list[float]) -> tuple[float, ...]:
     return profile
 
 
-def _network(name: str, named: Arrays) -> Mlp:
+def _networks(name: str, named: Arrays) -> tuple[Mlp, ...]:
+    """One network, or as many as the leading axis of an ensemble's arrays has."""
+    targets = _array(f"{name}.y", named, None)
+    members = targets.shape[:-1]
+    if len(members) > 1 or (members and not 2 <= members[0] <= MAX_MEMBERS):
+        raise ArtifactError(f"{name}.y has shape {targets.shape}: train again")
     parts = {
-        part: _array(f"{name}.{part}", named, shape)
+        part: _array(f"{name}.{part}", named, (*members, *shape)).reshape(-1, *shape)
         for part, shape in {**WEIGHTS, **SCALERS}.items()
     }
     if not (parts["x_scale"] >= MIN_SCALE).all():
         raise ArtifactError(f"{name}.x_scale has a value below {MIN_SCALE}: train again")
-    y_mean, y_scale = (float(value) for value in parts.pop("y"))
-    return Mlp(**parts, y_mean=y_mean, y_scale=y_scale)
+    return tuple(_member(parts, index) for index in range(len(parts["y"])))
+
+
+def _member(parts: Arrays, index: int) -> Mlp:
+    own = {part: array[index] for part, array in parts.items()}
+    y_mean, y_scale = (float(value) for value in own.pop("y"))
+    return Mlp(**own, y_mean=y_mean, y_scale=y_scale)
 
 
 def _curve(name: str, named: Arrays) -> NDArray[np.float64]:

@@ -42,7 +42,7 @@ def artifact(service: str = "tickets", seed: int = 1) -> ModelArtifact:
         service=service,
         kind="quick",
         mlp=network(seed),
-        residual=network(seed + 1000),
+        residuals=tuple(network(seed + 1000 + member) for member in range(5)),
         primary=LAW,
         secondary=replace(LAW, base_ms=30.0),
         support=Support(

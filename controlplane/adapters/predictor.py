@@ -4,13 +4,15 @@ wiring hands `learned` to the shelf of models. The domain knows neither files no
 module knows both and decides nothing.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.strategies.queue_law import CenterLaw
-from controlplane.domain.strategies.situation import LearnedModel, Network
+from controlplane.domain.strategies.situation import Ensemble, LearnedModel, Network
 from models.artifact import LawRecord, ModelArtifact
-from models.forward import Mlp, predict
+from models.forward import Mlp, predict, predict_members, stack
 
 # Score of training: standard deviation of (predicted - actual) / actual on held-out rows.
 SPREAD_SCORE = "residual_spread"
@@ -22,7 +24,7 @@ def learned(artifact: ModelArtifact) -> LearnedModel:
     return LearnedModel(
         digest=artifact.digest,
         network=None if artifact.mlp is None else _network(artifact.mlp),
-        residual=None if artifact.residual is None else _network(artifact.residual),
+        ensemble=_ensemble(artifact.residuals) if artifact.residuals else None,
         laws=_laws(artifact.primary, artifact.secondary),
         feature_low=support.feature_min,
         feature_high=support.feature_max,
@@ -38,6 +40,19 @@ def _network(mlp: Mlp) -> Network:
         return predict(mlp, x).astype(np.float64)
 
     return network
+
+
+def _ensemble(mlps: Sequence[Mlp]) -> Ensemble:
+    """All members in one pass; one alone as `_network`, so that its old decisions replay."""
+    if len(mlps) == 1:
+        network = _network(mlps[0])
+        return lambda x: network(x)[None]
+    networks = stack(mlps)
+
+    def ensemble(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return predict_members(networks, x).astype(np.float64)
+
+    return ensemble
 
 
 def _laws(*records: LawRecord) -> tuple[CenterLaw, ...]:

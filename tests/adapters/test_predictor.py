@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from controlplane.adapters.predictor import learned
 from controlplane.domain.strategies.queue_law import CenterLaw
@@ -14,13 +15,26 @@ def test_networks_predict_what_the_forward_pass_does_in_float64() -> None:
     made = artifact()
     model = learned(made)
     assert made.mlp is not None
-    assert made.residual is not None
+    assert model.network is not None
     x = np.random.default_rng(7).random((61, 14))
-    for network, mlp in ((model.network, made.mlp), (model.residual, made.residual)):
-        assert network is not None
-        y = network(x)
-        assert y.dtype == np.float64
-        np.testing.assert_array_equal(y, predict(mlp, x))
+    y = model.network(x)
+    assert y.dtype == np.float64
+    np.testing.assert_array_equal(y, predict(made.mlp, x))
+
+
+@pytest.mark.parametrize("members", [1, 5])
+def test_the_ensemble_predicts_what_each_member_does(members: int) -> None:
+    made = artifact()
+    made = replace(made, residuals=made.residuals[:members])
+    model = learned(made)
+    assert model.ensemble is not None
+    assert model.residual is not None
+    x = np.random.default_rng(7).random((61, 14))
+    y = model.ensemble(x)
+    assert y.dtype == np.float64
+    assert y.shape == (members, 61)
+    np.testing.assert_allclose(y, [predict(mlp, x) for mlp in made.residuals], atol=1e-5)
+    np.testing.assert_allclose(model.residual(x), y.mean(axis=0))
 
 
 def test_laws_and_support() -> None:
@@ -47,6 +61,7 @@ def test_one_law_without_trust_takes_both_away() -> None:
 
 
 def test_a_network_that_was_not_trained_is_missing() -> None:
-    model = learned(replace(artifact(), mlp=None))
+    model = learned(replace(artifact(), mlp=None, residuals=()))
     assert model.network is None
-    assert model.residual is not None
+    assert model.ensemble is None
+    assert model.residual is None

@@ -3,7 +3,14 @@
 from dataclasses import dataclass, replace
 
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
-from controlplane.domain.strategies.situation import Center, LearnedModel, Shares, Situation
+from controlplane.domain.strategies.situation import (
+    Center,
+    Ensemble,
+    LearnedModel,
+    Network,
+    Shares,
+    Situation,
+)
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended
 from controlplane.domain.topology import (
     Cluster,
@@ -127,6 +134,11 @@ def situation(
         cycle_s=CYCLE_S,
         model=model,
     )
+
+
+def alone(network: Network) -> Ensemble:
+    """An ensemble with one member."""
+    return lambda x: network(x)[None]
 
 
 def law_model(**values: object) -> LearnedModel:

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.forward import Mlp, predict, predict_stack, stack
+from models.forward import Mlp, predict, predict_members, predict_stack, stack
 
 
 def random_mlp(seed: int, *, spread: float = 1.0) -> Mlp:
@@ -85,3 +85,12 @@ def test_stack_equals_each_network(services: int) -> None:
     x[0, 3, 5] = np.nan
     expected = np.stack([predict(mlp, rows) for mlp, rows in zip(mlps, x, strict=True)])
     np.testing.assert_allclose(predict_stack(stack(mlps), x), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("members", [2, 5, 17])
+def test_members_equal_each_network_on_the_same_rows(members: int) -> None:
+    mlps = [random_mlp(seed) for seed in range(members)]
+    x = np.random.default_rng(0).normal(0, 1e3, (61, 14))
+    x[3, 5] = np.nan
+    expected = np.stack([predict(mlp, x) for mlp in mlps])
+    np.testing.assert_allclose(predict_members(stack(mlps), x), expected, rtol=1e-4, atol=1e-3)

@@ -15,6 +15,7 @@ from models.errors import ArtifactError
 from models.forward import Mlp, predict
 
 SCHEMA = "s" * 64
+OLD_DIGEST = "b9059138b70a0a6265ca77eeee44e70c005aa8125cb5ded57e76d16774efc3b5"
 BOX = {"feature_min": [0.0] * 14, "feature_max": [1.0] * 14, "ratio_low": 0.4, "ratio_high": 0.6}
 
 
@@ -51,7 +52,7 @@ def artifact(**changes: object) -> ModelArtifact:
         "service": "ticket-stock",
         "kind": "quick",
         "mlp": tiny_mlp(),
-        "residual": tiny_mlp(0.01),
+        "residuals": tuple(tiny_mlp(0.01 * member) for member in range(1, 6)),
         "primary": law(),
         "secondary": law(),
         "support": Support(
@@ -79,6 +80,9 @@ def test_directory_round_trip_keeps_the_digest_and_the_predictions(tmp_path: Pat
     assert original.mlp is not None
     x = np.random.default_rng(0).normal(size=(5, 14))
     np.testing.assert_array_equal(predict(loaded.mlp, x), predict(original.mlp, x))
+    assert len(loaded.residuals) == 5
+    for mine, theirs in zip(loaded.residuals, original.residuals, strict=True):
+        np.testing.assert_array_equal(predict(mine, x), predict(theirs, x))
     np.testing.assert_array_equal(loaded.losses["mlp"], original.losses["mlp"])
     assert loaded.primary == original.primary
     assert loaded.support == original.support
@@ -93,10 +97,10 @@ def test_bytes_round_trip_and_equal_models_give_equal_bytes() -> None:
 
 
 def test_an_artifact_without_networks_is_allowed() -> None:
-    bare = artifact(mlp=None, residual=None, losses={}, best_epoch={})
+    bare = artifact(mlp=None, residuals=(), losses={}, best_epoch={})
     loaded = storage.from_bytes(storage.to_bytes(bare), SCHEMA)
     assert loaded.mlp is None
-    assert loaded.residual is None
+    assert loaded.residuals == ()
 
 
 @pytest.mark.parametrize(
@@ -105,7 +109,8 @@ def test_an_artifact_without_networks_is_allowed() -> None:
         {"service": "other"},
         {"kind": "paper"},
         {"mlp": tiny_mlp(0.2)},
-        {"residual": None},
+        {"residuals": ()},
+        {"residuals": (tiny_mlp(0.01),)},
         {"primary": dataclasses.replace(law(), base_ms=21.0)},
         {"scores": {"validation_mae_ms": 1.26}},
         {"losses": {"mlp": np.array([[2.0, 1.0], [2.1, 1.3]])}},
@@ -162,6 +167,27 @@ def test_not_finite_weights_are_refused() -> None:
     body = storage.to_bytes(artifact(mlp=tiny_mlp(float("nan"))))
     with pytest.raises(ArtifactError, match="finite"):
         storage.from_bytes(body, SCHEMA)
+
+
+def test_versions_with_one_residual_network_keep_their_digest() -> None:
+    # Written by the version before ensembles: format 1.
+    old = artifact(residuals=(tiny_mlp(0.01),))
+    assert old.format == 1
+    assert old.digest == OLD_DIGEST
+    loaded = storage.from_bytes(storage.to_bytes(old), SCHEMA)
+    assert loaded.digest == OLD_DIGEST
+    assert len(loaded.residuals) == 1
+    assert artifact().format == 2
+
+
+def test_an_ensemble_is_bounded_and_of_one_size() -> None:
+    many = artifact(residuals=(tiny_mlp(),) * 17)
+    with pytest.raises(ArtifactError, match=r"shape \(17, 2\)"):
+        storage.from_bytes(storage.to_bytes(many), SCHEMA)
+    content, named = files.unpack(storage.to_bytes(artifact()))
+    named["residual.b2"] = named["residual.b2"][:4]
+    with pytest.raises(ArtifactError, match=r"expected \(5, 32\)"):
+        storage.from_bytes(files.pack(content, named), SCHEMA)
 
 
 def test_a_wrong_shape_is_refused() -> None:
@@ -256,7 +282,7 @@ def rebuilt(change: dict[str, object], without: str = "") -> bytes:
 @pytest.mark.parametrize(
     ("change", "without", "message"),
     [
-        ({"format": 2}, "", "train again"),
+        ({"format": 3}, "", "format 3 is none of"),
         ({}, "mlp.w1", "lacks the array mlp.w1"),
         ({"profile": [-1.0]}, "", "daily profile"),
         ({"support": {**BOX, "feature_min": [0.0]}}, "", "support box"),

@@ -52,6 +52,6 @@ def _with_laws(sound: ModelArtifact, primary: LawRecord, secondary: LawRecord) -
         sound,
         primary=replace(primary, **trusted),
         secondary=replace(secondary, **trusted),
-        residual=None,
-        mlp=sound.mlp or sound.residual,
+        residuals=(),
+        mlp=sound.mlp or sound.residuals[0],
     )

@@ -226,7 +226,7 @@ def _artifact(
         service=job.service,
         kind=job.settings.name,
         mlp=mlp.mlp if mlp else None,
-        residual=residual.mlp if residual else None,
+        residuals=(residual.mlp,) if residual else (),
         primary=_law_record(fits[0]),
         secondary=_law_record(fits[1]),
         support=_support(dataset, fits),

@@ -5,7 +5,9 @@ value, so a recorded situation replays a decision.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +21,12 @@ FloatArray = NDArray[np.float64]
 
 # x: (n, 14) in the order of features.FEATURE_NAMES, not scaled -> (n,).
 Network = Callable[[FloatArray], FloatArray]
+# The same x -> (members, n), one row for each network.
+Ensemble = Callable[[FloatArray], FloatArray]
 
 Shares = tuple[float, ...]
+
+Answer = TypeVar("Answer")
 
 # Shares at which a `CenterCurve` says what it predicts: (101,).
 GRID_OF_MANY: FloatArray = np.arange(101) / 100.0
@@ -36,7 +42,7 @@ class LearnedModel:
 
     Attributes:
         network: predicts the mean response time in ms (`paper_mlp`, `projected_mlp`).
-        residual: predicts log(response time / greybox), without unit (`hybrid`).
+        ensemble: its members predict log(response time / greybox), without unit (`hybrid`).
         laws: one queue law per data centre, primary first; () when the fit is not to be trusted.
         feature_low, feature_high: (14,) training range of each input.
         ratio_low, ratio_high: the 1 % and 99 % quantile of the primary's share in training.
@@ -46,7 +52,7 @@ class LearnedModel:
 
     digest: str
     network: Network | None = None
-    residual: Network | None = None
+    ensemble: Ensemble | None = None
     laws: tuple[CenterLaw, ...] = ()
     feature_low: tuple[float, ...] = ()
     feature_high: tuple[float, ...] = ()
@@ -54,6 +60,14 @@ class LearnedModel:
     ratio_high: float = 1.0
     profile: tuple[float, ...] = ()
     residual_spread: float = 0.0
+
+    @property
+    def residual(self) -> Network | None:
+        """The mean of the ensemble's members."""
+        ensemble = self.ensemble
+        if ensemble is None:
+            return None
+        return lambda x: np.asarray(np.mean(ensemble(x), axis=0, dtype=np.float64))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +133,23 @@ class Muster:
         return bool(self.joining or self.leaving)
 
 
+def once(ask: Callable[["Situation"], Answer]) -> Callable[["Situation"], Answer]:
+    """A pure function of a situation that is worked out the first time it is asked.
+
+    Strategy and guards need the same few facts. The answer lies with the situation and goes with
+    it, so that nothing is remembered from one decision to the next.
+    """
+
+    @wraps(ask)
+    def answered(situation: "Situation") -> Answer:
+        if ask not in situation._answers:
+            situation._answers[ask] = ask(situation)
+        answer: Answer = situation._answers[ask]
+        return answer
+
+    return answered
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
     """Everything that a decision may depend on.
@@ -147,8 +178,13 @@ class Situation:
     demoted_model: str = ""
     suspicions: tuple[Observation, ...] = ()
     muster: Muster = Muster()
+    # What `once` has worked out about it; no part of its value.
+    _answers: dict[Callable[..., Any], Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
+    @once
     def bearing(self) -> tuple[bool, ...]:
         """Which centres bear traffic: by the muster, else the active ones.
 
@@ -161,6 +197,7 @@ class Situation:
         return next((flags for flags in (active, usable) if any(flags)), (True,) * len(active))
 
     @property
+    @once
     def awaited(self) -> tuple[bool, ...]:
         """Which bearing centres must have reported: a reserve that joins has had no time to."""
         bearing = self.bearing

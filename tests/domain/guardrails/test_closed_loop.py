@@ -90,7 +90,7 @@ def test_a_static_ratio_stays() -> None:
 
 @pytest.mark.parametrize("strategy", [StrategyName.GREYBOX, StrategyName.HYBRID])
 def test_the_queue_law_beats_fixed(strategy: StrategyName) -> None:
-    day = live_a_day(strategy, law_model(residual=lambda x: np.zeros(len(x))))
+    day = live_a_day(strategy, law_model(ensemble=lambda x: np.zeros((5, len(x)))))
     assert day.mean_ms < 0.97 * fixed_ms()
     assert day.moves <= 24
 

@@ -14,6 +14,7 @@ from controlplane.domain.topology import Role, StrategyName
 from tests.domain.two_centers import (
     LAWS,
     Load,
+    alone,
     centers,
     changed,
     codes,
@@ -26,6 +27,11 @@ FloatArray = NDArray[np.float64]
 RATIO = FEATURE_NAMES.index("primary.scheduling_ratio")
 GREY = (StrategyName.GREYBOX, StrategyName.HYBRID)
 EVERYWHERE = {"feature_low": (-np.inf,) * 14, "feature_high": (np.inf,) * 14}
+
+
+def no_correction(x: FloatArray) -> FloatArray:
+    """Five members that all agree with the law."""
+    return np.zeros((5, len(x)))
 
 
 @pytest.mark.parametrize("total_rps", [30.0, 60.0, 90.0, 99.0])
@@ -147,7 +153,7 @@ def test_hybrid_corrects_within_five_percent() -> None:
         return 100.0 * (x[:, RATIO] - 0.5)
 
     grey = propose(situation(StrategyName.GREYBOX, model=law_model()))
-    model = law_model(residual=wild, **EVERYWHERE)
+    model = law_model(ensemble=alone(wild), **EVERYWHERE)
     proposal = propose(situation(StrategyName.HYBRID, model=model))
     assert proposal.strategy == "hybrid"
     factors = [
@@ -158,13 +164,23 @@ def test_hybrid_corrects_within_five_percent() -> None:
     assert max(factors) == pytest.approx(np.exp(0.05))
 
 
+def test_the_correction_is_the_mean_of_the_members() -> None:
+    def members(x: FloatArray) -> FloatArray:
+        return np.stack([np.full(len(x), value) for value in (0.01, 0.02, 0.03)])
+
+    model = law_model(ensemble=members)
+    assert model.residual is not None
+    np.testing.assert_allclose(model.residual(np.zeros((4, 14))), 0.02)
+    assert law_model().residual is None
+
+
 def test_outside_the_training_the_nearest_correction_goes_on() -> None:
     def sloped(x: FloatArray) -> FloatArray:
         return 0.1 * (x[:, RATIO] - 0.5)
 
     low, high = [-np.inf] * 14, [np.inf] * 14
     low[RATIO], high[RATIO] = 0.45, 0.55
-    model = law_model(residual=sloped, feature_low=tuple(low), feature_high=tuple(high))
+    model = law_model(ensemble=alone(sloped), feature_low=tuple(low), feature_high=tuple(high))
     grey = propose(situation(StrategyName.GREYBOX, model=law_model()))
     proposal = propose(situation(StrategyName.HYBRID, model=model))
     factor = {
@@ -180,14 +196,14 @@ def test_outside_the_training_the_nearest_correction_goes_on() -> None:
     ("values", "code"),
     [
         ({}, "residual_missing"),
-        ({"residual": lambda x: np.zeros(len(x))}, "residual_outside_range"),
+        ({"ensemble": no_correction}, "residual_outside_range"),
         (
-            {"residual": lambda x: np.full(len(x), np.nan), **EVERYWHERE},
+            {"ensemble": lambda x: np.full((5, len(x)), np.nan), **EVERYWHERE},
             "residual_outside_range",
         ),
         (
             {
-                "residual": lambda x: np.zeros(len(x)),
+                "ensemble": no_correction,
                 "feature_low": (2.0,) * 14,
                 "feature_high": (3.0,) * 14,
             },
@@ -203,7 +219,7 @@ def test_without_a_usable_residual_hybrid_is_greybox(values: dict[str, object], 
 
 
 def test_hybrid_is_greybox_while_one_center_has_no_traffic() -> None:
-    model = law_model(residual=lambda x: np.zeros(len(x)), **EVERYWHERE)
+    model = law_model(ensemble=no_correction, **EVERYWHERE)
     proposal = propose(situation(StrategyName.HYBRID, applied=(1.0, 0.0), model=model))
     assert proposal.strategy == "greybox"
     assert codes(proposal.notes) == ["share_too_small", "cpu_missing"]

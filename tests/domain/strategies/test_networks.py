@@ -11,7 +11,16 @@ from controlplane.domain.strategies.projection import observed_shares
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import LearnedModel, Muster, Network
 from controlplane.domain.topology import Role, StrategyName
-from tests.domain.two_centers import LAWS, Load, centers, changed, codes, law_model, situation
+from tests.domain.two_centers import (
+    LAWS,
+    Load,
+    alone,
+    centers,
+    changed,
+    codes,
+    law_model,
+    situation,
+)
 
 FloatArray = NDArray[np.float64]
 COLUMN = {name: index for index, name in enumerate(FEATURE_NAMES)}
@@ -161,11 +170,11 @@ def test_without_load_the_shares_in_force_are_projected() -> None:
 def test_a_reserve_that_has_not_reported_is_left_to_the_rule(
     strategy: StrategyName, applied: tuple[float, float]
 ) -> None:
-    learned = replace(law_model(), network=Recorder(), residual=Recorder())
+    learned = replace(law_model(), network=Recorder(), ensemble=alone(Recorder()))
     facts = situation(strategy, applied=applied, model=learned)
-    alone = replace(facts.window, samples={"alpha": facts.window.samples["alpha"]})
+    one = replace(facts.window, samples={"alpha": facts.window.samples["alpha"]})
     muster = Muster(bearing=(True, applied[1] > 0))
     reserve = centers((Role.PRIMARY, Role.CLOUD))
-    proposal = propose(replace(facts, window=alone, centers=reserve, muster=muster))
+    proposal = propose(replace(facts, window=one, centers=reserve, muster=muster))
     assert not proposal.failed
     assert not proposal.learned

@@ -96,7 +96,7 @@ def test_a_version_is_stored_and_served_as_it_was_trained(tmp_path: Path) -> Non
 def test_quick_learns_from_a_few_hundred_rows() -> None:
     artifact = train_version(rows(300), job(SETTINGS["quick"]), silent)
     assert artifact.mlp is not None
-    assert artifact.residual is not None
+    assert artifact.residuals
     assert artifact.scores["hybrid_mape_pct"] < 8.0
     assert artifact.scores["hybrid_rmse_ms"] <= 1.05 * artifact.scores["greybox_rmse_ms"]
     assert artifact.losses["mlp"].shape == (2, 150)
@@ -107,7 +107,7 @@ def test_residual_settings_train_no_other_network() -> None:
     settings = dataclasses.replace(SETTINGS["residual"], residual=NetworkSettings(epochs=2))
     artifact = train_version(rows(), job(settings), lambda stage, _epoch: stages.add(stage))
     assert artifact.mlp is None
-    assert artifact.residual is not None
+    assert artifact.residuals
     assert stages == {"residual"}
 
 
@@ -130,7 +130,7 @@ def without_cpu(data: Dataset) -> Dataset:
 def test_without_cpu_there_are_no_laws_but_a_network() -> None:
     artifact = train_version(without_cpu(rows()), job(), silent)
     assert artifact.mlp is not None
-    assert artifact.residual is None
+    assert artifact.residuals == ()
     assert not artifact.primary.trusted
     assert artifact.secondary.trusted
     assert learned(artifact).laws == ()
