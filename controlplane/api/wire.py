@@ -120,6 +120,9 @@ class SampleIn(Wire):
     memory: StrictFloat | None = None
     disk: StrictFloat | None = None
     ingress_bandwidth_bps: StrictFloat | None = None
+    connections: StrictFloat | None = None
+    connection_limit: StrictFloat | None = None
+    pool_use: StrictFloat | None = None
 
     def sample(self, now_s: float) -> Sample:
         """The domain's sample, received now."""

@@ -28,6 +28,9 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "memory": (0.0, 1.0),
     "disk": (0.0, 1.0),
     "ingress_bandwidth_bps": (0.0, 1e14),
+    "connections": (0.0, 1e9),
+    "connection_limit": (1.0, 1e9),
+    "pool_use": (0.0, 1.0),
 }
 
 
@@ -40,6 +43,8 @@ class Sample:
         received_s: when it arrived here; staleness is judged by this clock alone.
         response_time_ms: request-weighted mean over the period.
         cpu_avg, cpu_max, memory, disk, error_ratio: 0..1.
+        connections, connection_limit: open ones at the end of the period, and how many may be.
+        pool_use: part of its database connections in use, 0..1.
         suspicion: code of the doubt for which no decision reads it; None is trust.
         Other values: None is not reported.
     """
@@ -58,6 +63,9 @@ class Sample:
     memory: float | None = None
     disk: float | None = None
     ingress_bandwidth_bps: float | None = None
+    connections: float | None = None
+    connection_limit: float | None = None
+    pool_use: float | None = None
     suspicion: str | None = None
 
     @property
