@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.errors import ArtifactError
+from models.examination import Check
 from models.forward import LAYERS, Mlp
 
 # 1: one residual network. 2: several, whose arrays have a leading axis (members, ...).
@@ -99,6 +100,7 @@ class ModelArtifact:
             `residual` or `residual_1` to `residual_5`.
         losses: per network (2, epochs) float64: training and validation loss per epoch.
         profile: load by equal parts of the day (UTC), relative to the day's mean; () is unknown.
+        examination: what was checked before it may serve; () is not examined.
         created_at_s: UTC epoch seconds; environment: versions of the libraries that trained it.
     """
 
@@ -116,6 +118,7 @@ class ModelArtifact:
     created_at_s: float
     profile: tuple[float, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
+    examination: tuple[Check, ...] = ()
 
     @property
     def format(self) -> int:
@@ -130,7 +133,8 @@ class ModelArtifact:
 
 def facts(artifact: ModelArtifact) -> Json:
     """Everything of the digest that is not an array, as JSON values."""
-    return {
+    examination = [dataclasses.asdict(check) for check in artifact.examination]
+    content = {
         "format": artifact.format,
         "service": artifact.service,
         "kind": artifact.kind,
@@ -146,6 +150,8 @@ def facts(artifact: ModelArtifact) -> Json:
         "losses": sorted(artifact.losses),
         "provenance": dataclasses.asdict(artifact.provenance),
     }
+    # Versions of before it was there keep their digest.
+    return content | {"examination": examination} if examination else content
 
 
 def arrays(artifact: ModelArtifact) -> Arrays:

@@ -26,6 +26,7 @@ from models.artifact import (
     facts,
 )
 from models.errors import ArtifactError
+from models.examination import Check
 from models.forward import LAYERS, Mlp
 
 _LAW_NUMBERS = (
@@ -119,7 +120,16 @@ def _parse(content: Json, named: Arrays) -> ModelArtifact:
         created_at_s=float(content["created_at_s"]),
         profile=_profile(content["profile"]),
         environment=dict(content["environment"]),
+        examination=tuple(_check(each) for each in content.get("examination", ())),
     )
+
+
+def _check(content: Json) -> Check:
+    check = Check(**content)
+    numbers = (check.figure, check.limit)
+    if not isinstance(check.passed, bool) or not all(map(np.isfinite, numbers)):
+        raise ArtifactError(f"an examination has an impossible check: {check}")
+    return check
 
 
 def _profile(content: list[float]) -> tuple[float, ...]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.strategies.situation import Ensemble, LearnedModel, Network
 from models.artifact import LawRecord, ModelArtifact
+from models.examination import objection
 from models.forward import Mlp, predict, predict_members, stack
 
 # Score of training: standard deviation of (predicted - actual) / actual on held-out rows.
@@ -32,6 +33,7 @@ def learned(artifact: ModelArtifact) -> LearnedModel:
         ratio_high=support.ratio_high,
         profile=artifact.profile,
         residual_spread=artifact.scores.get(SPREAD_SCORE, 0.0),
+        objection=objection(artifact.examination),
     )
 
 

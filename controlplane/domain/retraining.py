@@ -2,16 +2,32 @@
 
 Weekly: 90 % of the rows of the earlier training and all of the newest 48 hours (S4). Early: the
 mean error of six cycles in a row is above 2.4 times the spread that the model in service had
-when it was made; that value is part of the model, so damage done later cannot raise it. Detectors
-and their measured false alarms: LAB-learning.md section 3. `engine.retraining` asks once a cycle.
+when it was made, or its errors have drifted slowly (`domain.drift`). That spread is part of the
+model, so damage done later cannot raise it. `benchmarks.drift` measures delays and false alarms.
+`engine.retraining` asks once a cycle.
 """
 
 import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
-from controlplane.domain.jobs import JobTrigger
+from controlplane.domain.drift import WINDOWS, drifted
+
+# Newest errors that are read.
+ERRORS_KEPT = max(WINDOWS)
+
+
+class Cause(StrEnum):
+    """Why a model is trained again without anyone."""
+
+    FIRST = "first"
+    WEEKLY = "weekly"
+    # The live error is large.
+    MISTAKEN = "mistaken"
+    # The live error is small and on one side.
+    DRIFTED = "drifted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +40,7 @@ class RetrainingLimits:
         kept: share of the rows of the earlier training that are used again, 0..1.
         error_cycles: cycles in a row over which the live error is averaged.
         error_ratio: above this many residual spreads the world has changed.
+        drift_limit: standard errors between the mean error of a window and 0 that are drift.
         cooldown_s: between two tries of one service, whatever their reason.
         first_s, first_rows: how much a service must have reported before its first training.
     """
@@ -33,6 +50,7 @@ class RetrainingLimits:
     kept: float = 0.9
     error_cycles: int = 6
     error_ratio: float = 2.4
+    drift_limit: float = 4.2
     cooldown_s: float = 21_600.0
     first_s: float = 86_400.0
     first_rows: int = 1_000
@@ -66,7 +84,8 @@ class TrainingFacts:
         busy: a job of it is open, or a model of it is on trial.
         tried_s: when the newest training ended, however; minus infinity is never.
         trained_s: when the newest model was made; minus infinity is never.
-        errors: live relative errors by cycle, newest last; infinite where no prediction came.
+        errors: live relative errors by cycle, newest last, signed; infinite where no prediction
+            came. `ERRORS_KEPT` are enough.
         spread: residual spread of the model in service; 0 is unknown.
         coverage: read only while nothing was ever trained.
     """
@@ -80,15 +99,17 @@ class TrainingFacts:
     coverage: Coverage = Coverage()
 
 
-def due(facts: TrainingFacts, limits: RetrainingLimits) -> JobTrigger | None:
+def due(facts: TrainingFacts, limits: RetrainingLimits) -> Cause | None:
     """Why a service's model should be trained now; None when it should not."""
     if facts.busy or facts.now_s - facts.tried_s < limits.cooldown_s:
         return None
     if facts.trained_s == -math.inf:
-        return JobTrigger.WEEKLY if _enough(facts, limits) else None
+        return Cause.FIRST if _enough(facts, limits) else None
     if mistaken(facts.errors, facts.spread, limits):
-        return JobTrigger.EARLY
-    return JobTrigger.WEEKLY if facts.now_s - facts.trained_s >= limits.interval_s else None
+        return Cause.MISTAKEN
+    if drifted(facts.errors, facts.spread, limits.drift_limit):
+        return Cause.DRIFTED
+    return Cause.WEEKLY if facts.now_s - facts.trained_s >= limits.interval_s else None
 
 
 def mistaken(errors: Sequence[float], spread: float, limits: RetrainingLimits) -> bool:

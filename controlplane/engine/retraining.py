@@ -12,10 +12,11 @@ import structlog
 from controlplane.domain.access import AccessRole, Principal
 from controlplane.domain.errors import Conflict, Retryable
 from controlplane.domain.jobs import JobTrigger
-from controlplane.domain.retraining import Coverage, RetrainingLimits, TrainingFacts, due
+from controlplane.domain.retraining import Cause, Coverage, RetrainingLimits, TrainingFacts, due
 from controlplane.domain.topology import StrategyName
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.jobs import Jobs, Trainings
+from controlplane.engine.live_errors import LiveErrors
 from controlplane.engine.loop import ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.stages import Instruments
@@ -32,9 +33,17 @@ LEARNED = frozenset(
         StrategyName.HYBRID,
     }
 )
+TRIGGERS = {
+    Cause.FIRST: JobTrigger.WEEKLY,
+    Cause.WEEKLY: JobTrigger.WEEKLY,
+    Cause.MISTAKEN: JobTrigger.EARLY,
+    Cause.DRIFTED: JobTrigger.EARLY,
+}
 REASONS = {
-    JobTrigger.WEEKLY: "the newest model is a week old, or there is none",
-    JobTrigger.EARLY: "the live error is beyond what the model's spread explains",
+    Cause.FIRST: "there is no model yet",
+    Cause.WEEKLY: "the newest model is a week old",
+    Cause.MISTAKEN: "the live error is beyond what the model's spread explains",
+    Cause.DRIFTED: "the live error has drifted to one side",
 }
 
 
@@ -58,11 +67,14 @@ class Retraining:
         self._parts = parts
         self._limits = limits
         self._now = instruments.now
+        self._errors = LiveErrors()
 
     async def look(self) -> None:
         """Submit a training for each service that needs one; a store that is away is for later."""
         self._parts.jobs.look()
-        for service in self._parts.fleets.current.fleet.services:
+        services = self._parts.fleets.current.fleet.services
+        self._errors.keep({service.name for service in services})
+        for service in services:
             if service.strategy not in LEARNED or len(service.clusters) != 2:
                 continue
             try:
@@ -74,9 +86,9 @@ class Retraining:
         facts = self._facts(service)
         if facts.trained_s == -math.inf and not facts.busy:
             facts = replace(facts, coverage=await self._coverage(facts, service))
-        trigger = due(facts, self._limits)
-        if trigger is not None:
-            await self._parts.jobs.submit(service, trigger, AUTHOR, REASONS[trigger])
+        cause = due(facts, self._limits)
+        if cause is not None:
+            await self._parts.jobs.submit(service, TRIGGERS[cause], AUTHOR, REASONS[cause])
 
     async def _coverage(self, facts: TrainingFacts, service: str) -> Coverage:
         """Counting rows takes the store a while, so not while the time has not come anyway."""
@@ -93,7 +105,7 @@ class Retraining:
             busy=self._busy(service),
             tried_s=-math.inf if known.tried_s is None else known.tried_s,
             trained_s=self._trained_s(service, known),
-            errors=() if model is None else self._errors(service, model.digest),
+            errors=() if model is None else self._errors_of(service, model.digest),
             spread=0.0 if model is None else model.residual_spread,
         )
 
@@ -109,14 +121,12 @@ class Retraining:
         jobs = self._parts.jobs.open.values()
         return service in self._parts.models.shadows or any(j.service == service for j in jobs)
 
-    def _errors(self, service: str, digest: str) -> tuple[float, ...]:
+    def _errors_of(self, service: str, digest: str) -> tuple[float, ...]:
         """Live errors of the model in service; one that was demoted is wrong by definition."""
         decision = self._parts.loop.decisions.get(service)
         if decision is None:
             return ()
         if decision.state.demoted_model == digest:
             return (math.inf,) * self._limits.error_cycles
-        ledger = decision.state.ledger
-        if ledger.model != digest:
-            return ()
-        return tuple(math.inf if pair.error is None else pair.error for pair in ledger.pairs)
+        since_s = self._parts.models.since_s.get(service, 0.0)
+        return self._errors.after(service, digest, since_s, decision.state.ledger)

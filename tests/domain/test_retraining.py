@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.domain.jobs import JobTrigger
 from controlplane.domain.retraining import (
+    Cause,
     Coverage,
     Generation,
     RetrainingLimits,
@@ -28,21 +28,27 @@ WRONG = (0.13,) * 6
 def test_a_week_after_the_last_model() -> None:
     assert due(TRAINED, LIMITS) is None
     old = replace(TRAINED, trained_s=NOW_S - 7 * DAY_S)
-    assert due(old, LIMITS) is JobTrigger.WEEKLY
+    assert due(old, LIMITS) is Cause.WEEKLY
 
 
 def test_early_when_six_cycles_are_wrong() -> None:
-    assert due(replace(TRAINED, errors=WRONG), LIMITS) is JobTrigger.EARLY
+    assert due(replace(TRAINED, errors=WRONG), LIMITS) is Cause.MISTAKEN
     assert due(replace(TRAINED, errors=(9.0, *(0.119,) * 6)), LIMITS) is None
     assert due(replace(TRAINED, errors=WRONG[:5]), LIMITS) is None
     signed = tuple(-error for error in WRONG)
-    assert due(replace(TRAINED, errors=signed), LIMITS) is JobTrigger.EARLY
+    assert due(replace(TRAINED, errors=signed), LIMITS) is Cause.MISTAKEN
+
+
+def test_early_when_the_errors_are_small_and_on_one_side() -> None:
+    # Under 2.4 spreads of 0.05, but over 4.2 standard errors of a mean of 48.
+    assert due(replace(TRAINED, errors=(0.06,) * 48), LIMITS) is Cause.DRIFTED
+    assert due(replace(TRAINED, errors=(0.06, -0.06) * 24), LIMITS) is None
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan])
 def test_no_prediction_counts_as_wrong(value: float) -> None:
     errors = (0.01, 0.01, value, 0.01, 0.01, 0.01)
-    assert due(replace(TRAINED, errors=errors), LIMITS) is JobTrigger.EARLY
+    assert due(replace(TRAINED, errors=errors), LIMITS) is Cause.MISTAKEN
 
 
 def test_an_unknown_spread_says_nothing() -> None:
@@ -60,7 +66,7 @@ def test_the_first_training_waits_for_rows_and_hours() -> None:
     fresh = TrainingFacts(now_s=NOW_S)
     assert due(fresh, LIMITS) is None
     enough = Coverage(first_s=NOW_S - DAY_S, rows=1_440)
-    assert due(replace(fresh, coverage=enough), LIMITS) is JobTrigger.WEEKLY
+    assert due(replace(fresh, coverage=enough), LIMITS) is Cause.FIRST
     assert due(replace(fresh, coverage=replace(enough, rows=999)), LIMITS) is None
     assert due(replace(fresh, coverage=replace(enough, first_s=NOW_S - 3600)), LIMITS) is None
     # What was learned once is not judged by its coverage.

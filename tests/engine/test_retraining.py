@@ -58,14 +58,17 @@ async def remember(rig: Rig, **changes: object) -> None:
 
 
 def ledger(error: float, digest: str = "m1") -> Ledger:
-    pair = Pair(
-        time_s=START_S,
-        predicted_ms=100.0 * (1 + error) if math.isfinite(error) else None,
-        realised_ms=100.0,
-        persisted_ms=100.0,
-        span=0.1,
+    pairs = (
+        Pair(
+            time_s=START_S + 300.0 * cycle,
+            predicted_ms=100.0 * (1 + error) if math.isfinite(error) else None,
+            realised_ms=100.0,
+            persisted_ms=100.0,
+            span=0.1,
+        )
+        for cycle in range(6)
     )
-    return Ledger(model=digest, pairs=(pair,) * 6)
+    return Ledger(model=digest, pairs=tuple(pairs))
 
 
 async def test_the_first_training_when_a_day_is_known_and_only_of_learned_strategies() -> None:
@@ -118,6 +121,24 @@ async def test_the_live_error_decides(
     await remember(rig, **changes)
     await retraining.look()
     assert list(triggers(b)) == ([] if wanted is None else [("tickets", wanted)])
+
+
+async def test_slow_drift_is_seen_over_more_than_a_ledger_holds() -> None:
+    rig = Rig()
+    b, retraining = await learning(rig)
+    rig.stores.models.put("tickets", "champion", MODEL)
+    await rig.models.restore()
+    earlier_s = START_S - DAY_S
+    b.jobs._trainings["tickets"] = Trainings(tried_s=earlier_s, trained_s=earlier_s)
+    # Below what six cycles allow (0.12), but always on the same side.
+    drifting = ledger(0.08)
+    for hour in range(8):
+        pairs = tuple(replace(p, time_s=p.time_s + 1800.0 * hour) for p in drifting.pairs)
+        await remember(rig, ledger=replace(drifting, pairs=pairs))
+        await retraining.look()
+        assert (list(triggers(b)) != []) == (hour >= 3), hour
+    (job,) = b.jobs.open.values()
+    assert (job.trigger, "drifted" in job.reason) == (JobTrigger.EARLY, True)
 
 
 async def test_a_model_that_came_by_hand_is_as_new_as_its_place() -> None:

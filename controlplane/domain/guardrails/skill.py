@@ -124,10 +124,17 @@ def recent_reverts(
     return tuple(time_s for time_s in state.reverts_s if time_s > since_s)
 
 
+def calm_error(pair: Pair) -> float | None:
+    """The error as of a calm cycle: half of it in a busy one; None is a miss."""
+    if pair.error is None or pair.use < BUSY:
+        return pair.error
+    return pair.error / BUSY_ALLOWANCE
+
+
 def _beaten(pair: Pair) -> bool:
     return pair.error is None or abs(pair.error) >= abs(pair.persistence_error)
 
 
 def _outside(pair: Pair, allowed: float) -> bool:
-    allowance = allowed * BUSY_ALLOWANCE if pair.use >= BUSY else allowed
-    return pair.error is None or abs(pair.error) > allowance
+    error = calm_error(pair)
+    return error is None or abs(error) > allowed

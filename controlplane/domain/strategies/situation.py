@@ -48,6 +48,7 @@ class LearnedModel:
         ratio_low, ratio_high: the 1 % and 99 % quantile of the primary's share in training.
         profile: mean load by part of the day, relative to the day's mean, equal parts; () is flat.
         residual_spread: standard deviation of the relative error on held-out rows.
+        objection: why its examination says that it may not serve; "" when it does not.
     """
 
     digest: str
@@ -60,6 +61,7 @@ class LearnedModel:
     ratio_high: float = 1.0
     profile: tuple[float, ...] = ()
     residual_spread: float = 0.0
+    objection: str = ""
 
     @property
     def residual(self) -> Network | None:
@@ -240,6 +242,8 @@ class Proposal:
     Attributes:
         shares: in the order of `Situation.centers`, sum 1.
         curve: objective over the candidates, () for a rule without one.
+        spreads: how far the members of the ensemble lie apart at each point of the curve, as a
+            standard deviation of the logarithm; () without an ensemble.
         center_curves: in its place for more than two centres, one each.
         learned: whether a trained model decided (the support box applies).
         urgent: the threshold rule asks to move at once (dwell is waived).
@@ -251,6 +255,7 @@ class Proposal:
     strategy: str
     shares: Shares
     curve: tuple[CurvePoint, ...] = ()
+    spreads: tuple[float, ...] = ()
     center_curves: tuple[CenterCurve, ...] = ()
     learned: bool = False
     urgent: bool = False
