@@ -11,7 +11,7 @@ import pytest
 from tests.soak.player import SERVICE, fleet
 from tests.soak.server import Server, serving
 from training import dataset
-from training.simulation import simulator, world
+from training.simulation import simulator, weather, world
 
 SETTINGS = {"envoy_preflight": "off", "retraining_mode": "manual", "training_settings": "paper"}
 MINUTES = 400
@@ -21,9 +21,9 @@ async def report(server: Server) -> None:
     """Declare a service and send some hours of it."""
     place = world.load_world("W1")
     (await server.http.put("/v1/fleet", json=fleet(place))).raise_for_status()
-    conditions = simulator.draw_conditions(place, MINUTES, 1)
-    ratio = simulator.operator_ratio(place, MINUTES, 1)
-    rows = simulator.simulate(place, conditions, ratio)
+    drawn = weather.draw(place, MINUTES, 1)
+    ratio = weather.operator_ratio(place, MINUTES, 1)
+    rows = simulator.simulate(place, drawn, ratio)
     shift_s = time.time() - rows.time_s[-1]
     samples = [
         {

@@ -25,7 +25,7 @@ from models.errors import ArtifactError
 from training import dataset, report
 from training.learning.law_fit import Declared
 from training.learning.settings import SETTINGS
-from training.simulation import arrivals, simulator, truth, world
+from training.simulation import arrivals, simulator, truth, weather, world
 from training.simulation.arrivals import DAY_MINUTES
 
 INVALID, INTERRUPTED = 2, 130
@@ -61,14 +61,14 @@ def simulate(
     # The last minute only gives the label of the row before it.
     minutes = round(days * DAY_MINUTES) + 1
     arrival_rps = arrivals.for_run(trace, place.arrivals.peak_rps, minutes)
-    conditions = simulator.draw_conditions(place, minutes, seed, arrival_rps)
-    ratio = simulator.operator_ratio(place, minutes, seed)
-    rows = simulator.simulate(place, conditions, ratio)
+    drawn = weather.draw(place, minutes, seed, arrival_rps)
+    ratio = weather.operator_ratio(place, minutes, seed)
+    rows = simulator.simulate(place, drawn, ratio)
     dataset.write_csv(rows, out)
-    best = truth.find_truth(place, conditions, ratio)
+    best = truth.find_truth(place, drawn, ratio)
     if truth_out is not None:
         truth.write_csv(best, truth_out)
-    facts = report.simulation(place.name, rows, best, conditions.arrival_rps[1:])
+    facts = report.simulation(place.name, rows, best, drawn.arrival_rps[1:])
     _print({**facts, "out": str(out)}, as_json)
 
 

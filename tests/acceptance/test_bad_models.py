@@ -1,6 +1,6 @@
 """Issue 3, line 5: bad models lose their service, sound ones keep it.
 
-The engine's own cycle in a closed loop over simulation.simulator, without HTTP, so that weeks fit
+The engine's own cycle in a closed loop over simulation.site, without HTTP, so that weeks fit
 into seconds; tests/soak/short_story.py (`make soak`) shows the same through the real program.
 """
 
@@ -17,7 +17,7 @@ from controlplane.domain.strategies.queue_law import response_time_ms, utilizati
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.topology import StrategyName
 from tests.engine.simulated_site import Site, fitted_model
-from training.simulation import simulator
+from training.simulation import weather
 from training.simulation.world import World, load_world
 
 FloatArray = NDArray[np.float64]
@@ -31,7 +31,8 @@ STATED = 13
 
 def far(world: World) -> World:
     """The second data centre 60 ms away."""
-    return replace(world, secondary=replace(world.secondary, network_ms=60.0))
+    distant = replace(world.secondary, network_ms=60.0)
+    return replace(world, centers=(world.primary, distant))
 
 
 def knowing(world: World) -> Network:
@@ -73,12 +74,12 @@ def test_a_bad_model_is_demoted_within_the_stated_cycles(
     """A model that turns bad (constant, inverted, NaN) is demoted within the stated cycles."""
     found: list[int | None] = []
     for world in (load_world("W1"), far(load_world("W1"))):
-        conditions = simulator.draw_conditions(world, 2 * 1440, 3)
+        drawn = weather.draw(world, 2 * 1440, 3)
         # At night, in the morning, at noon and in the evening; for an hour the rule decided.
         for hour in (3, 9, 13, 20):
             site = Site(
                 world=world,
-                conditions=conditions,
+                weather=drawn,
                 strategy=StrategyName.PROJECTED_MLP,
                 minute=hour * 60,
             )
@@ -98,8 +99,8 @@ def test_a_sound_model_keeps_its_service(
     """A model that turns bad is demoted; a sound one, fitted to logs, is not in two weeks."""
     world = load_world("W1") if place == "W1" else far(load_world("W1"))
     cycles = DAYS[place] * DAY_CYCLES
-    conditions = simulator.draw_conditions(world, cycles * 5 + 1, 4)
-    site = Site(world=world, conditions=conditions, model=fitted_model(world))
+    drawn = weather.draw(world, cycles * 5 + 1, 4)
+    site = Site(world=world, weather=drawn, model=fitted_model(world))
     beaten = 0
     reasons: list[str] = []
     for _ in site.run(cycles):

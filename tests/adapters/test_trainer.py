@@ -15,7 +15,7 @@ from controlplane.ports.learning import TrainingOrder
 from models import storage
 from tests.builders import service
 from training import dataset
-from training.simulation import simulator, world
+from training.simulation import simulator, weather, world
 
 DEADLINE_S = 60.0
 
@@ -25,8 +25,8 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A data set of half a simulated day."""
     path = tmp_path_factory.mktemp("data") / "rows.csv"
     place = world.load_world("W1")
-    conditions = simulator.draw_conditions(place, 720, 3, None)
-    rows = simulator.simulate(place, conditions, simulator.operator_ratio(place, 720, 3))
+    drawn = weather.draw(place, 720, 3, None)
+    rows = simulator.simulate(place, drawn, weather.operator_ratio(place, 720, 3))
     dataset.write_csv(rows, path)
     return path.read_text("utf-8")
 

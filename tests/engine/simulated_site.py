@@ -1,11 +1,11 @@
 """Two simulated centres and the engine's own cycle, closed into a loop without HTTP or store.
 
-The weather comes from simulation.simulator, the decisions from engine.cycle.decide; a cycle takes
+The physics comes from simulation.site, the decisions from engine.cycle.decide; a cycle takes
 about two milliseconds, so two weeks pass in ten seconds. Shares are rounded as they are published.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,30 +29,23 @@ from training.dataset import CenterSeries
 from training.learning.law_fit import Declared, LawRows, fit_law
 from training.learning.projection import greybox_ms
 from training.learning.scores import relative_spread
-from training.simulation import simulator
+from training.simulation import simulator, site, weather
 from training.simulation.arrivals import DAY_MINUTES
-from training.simulation.simulator import CenterConditions, Conditions
-from training.simulation.world import CenterWorld, World
+from training.simulation.center import CenterWorld
+from training.simulation.site import Lanes, Played, Readings, SiteState
+from training.simulation.troubles import READINGS
+from training.simulation.weather import Weather
+from training.simulation.world import World
 
 CYCLE_MINUTES = 5
 NAMES = ("alpha", "beta")
-READINGS = (
-    "request_rate_rps",
-    "response_time_ms",
-    "cpu_avg",
-    "cpu_max",
-    "ingress_bandwidth_bps",
-    "memory",
-    "disk",
-)
 
 
 def fitted_model(world: World, days: int = 10, seed: int = 100) -> LearnedModel:
     """Queue laws fitted to the logs of the simulated operator, with their error on those logs."""
     minutes = days * DAY_MINUTES
-    conditions = simulator.draw_conditions(world, minutes, seed)
-    ratio = simulator.operator_ratio(world, minutes, seed)
-    rows = simulator.simulate(world, conditions, ratio)
+    drawn = weather.draw(world, minutes, seed)
+    rows = simulator.simulate(world, drawn, weather.operator_ratio(world, minutes, seed))
     laws = tuple(
         fit_law(_law_rows(series), _declared(center)).law
         for series, center in ((rows.primary, world.primary), (rows.secondary, world.secondary))
@@ -71,7 +64,7 @@ class Site:
     """One service in a world; `model` may change between cycles, as by a promotion."""
 
     world: World
-    conditions: Conditions
+    weather: Weather
     strategy: StrategyName = StrategyName.HYBRID
     limits: EnvelopeLimits = field(default_factory=EnvelopeLimits)
     ratio: float = 0.5
@@ -79,6 +72,13 @@ class Site:
     model: LearnedModel | None = None
     state: GuardState = field(default_factory=GuardState)
     window: ServiceWindow = field(default_factory=lambda: ServiceWindow(service="tickets"))
+    lanes: Lanes = field(init=False)
+    physics: SiteState = field(init=False)
+    played: Played | None = None
+
+    def __post_init__(self) -> None:
+        self.lanes = site.gather(self.world, [self.weather])
+        self.physics = site.start(self.lanes)
 
     @property
     def fleet(self) -> Fleet:
@@ -109,19 +109,18 @@ class Site:
 
     def true_ms(self) -> float:
         """Expected response time of the last cycle, request-weighted."""
-        part = _part(self.conditions, self.minute - CYCLE_MINUTES, self.minute)
-        load = part.arrival_rps
-        ms = simulator.true_response_ms(self.world, part, np.full(load.size, self.ratio))
-        return float((ms * load).sum() / load.sum())
+        assert self.played is not None
+        load = self.played.requests_rps
+        return float((self.played.mean_ms * load).sum() / load.sum())
 
     def _live_a_cycle(self) -> None:
-        # One minute more: a data set has no row for its last minute.
-        part = _part(self.conditions, self.minute, self.minute + CYCLE_MINUTES + 1)
-        rows = simulator.simulate(self.world, part, np.full(part.time_s.size, self.ratio))
+        minutes = slice(self.minute, self.minute + CYCLE_MINUTES)
+        shares = np.array([[self.ratio, 1.0 - self.ratio]])
+        self.played, self.physics = site.play(self.lanes, self.physics, minutes, shares)
         samples = [
-            _sample(name, float(time_s), series, at)
-            for name, series in zip(NAMES, (rows.primary, rows.secondary), strict=True)
-            for at, time_s in enumerate(rows.time_s)
+            _sample(name, float(time_s), self.played.seen, (0, center, at))
+            for center, name in enumerate(NAMES)
+            for at, time_s in enumerate(self.weather.time_s[minutes])
         ]
         self.window = extended(self.window, samples, keep_s=3600.0)
         self.minute += CYCLE_MINUTES
@@ -135,7 +134,7 @@ class Site:
             states={"tickets": self.state},
             cadence=Cadence(),
             limits=self.limits,
-            now_s=float(self.conditions.time_s[self.minute - 1]),
+            now_s=float(self.weather.time_s[self.minute - 1]),
         )
 
 
@@ -151,8 +150,8 @@ def _declared(center: CenterWorld) -> Declared:
     return Declared(servers=center.servers, idle_cpu=center.idle_cpu, full_cpu=center.full_cpu)
 
 
-def _sample(name: str, time_s: float, series: CenterSeries, at: int) -> Sample:
-    values = {reading: float(getattr(series, reading)[at]) for reading in READINGS}
+def _sample(name: str, time_s: float, seen: Readings, at: tuple[int, int, int]) -> Sample:
+    values = {reading: float(getattr(seen, reading)[at]) for reading in READINGS}
     return Sample(datacenter=name, service="tickets", time_s=time_s, received_s=time_s, **values)
 
 
@@ -164,22 +163,4 @@ def _cluster(name: str, center: CenterWorld) -> Cluster:
         servers=center.servers,
         idle_cpu=center.idle_cpu,
         full_cpu=center.full_cpu,
-    )
-
-
-def _part(conditions: Conditions, start: int, end: int) -> Conditions:
-    cut = slice(start, end)
-    return Conditions(
-        time_s=conditions.time_s[cut],
-        arrival_rps=conditions.arrival_rps[cut],
-        primary=_center_part(conditions.primary, cut),
-        secondary=_center_part(conditions.secondary, cut),
-    )
-
-
-def _center_part(conditions: CenterConditions, cut: slice) -> CenterConditions:
-    arrays = {f.name: getattr(conditions, f.name) for f in fields(conditions) if f.name != "noise"}
-    return CenterConditions(
-        noise={name: draws[cut] for name, draws in conditions.noise.items()},
-        **{name: array[cut] for name, array in arrays.items()},
     )

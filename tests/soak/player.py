@@ -9,28 +9,21 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 import httpx
 import numpy as np
 
 from tests.soak.server import Server
-from training.dataset import CenterSeries
-from training.simulation import simulator
-from training.simulation.simulator import CenterConditions, Conditions
-from training.simulation.world import CenterWorld, World
+from training.simulation import site
+from training.simulation.center import CenterWorld
+from training.simulation.site import Readings, SiteState
+from training.simulation.troubles import READINGS
+from training.simulation.weather import Weather
+from training.simulation.world import World
 
 SERVICE = "tickets"
 NAMES = ("dc-east", "dc-west")
-READINGS = (
-    "request_rate_rps",
-    "response_time_ms",
-    "cpu_avg",
-    "cpu_max",
-    "ingress_bandwidth_bps",
-    "memory",
-    "disk",
-)
 WHOLE = 10_000
 
 
@@ -50,13 +43,13 @@ class Player:
 
     Attributes:
         minute_s: real seconds of a simulated minute.
-        first_minute: of the conditions, with which the run begins.
+        first_minute: of the weather, with which the run begins.
         late_minutes: minutes that were sent with a later one.
     """
 
     server: Server
     world: World
-    conditions: Conditions
+    weather: Weather
     minute_s: float
     first_minute: int = 0
     ratio: float = 0.5
@@ -64,6 +57,7 @@ class Player:
     start_s: float = 0.0
     late_minutes: int = 0
     seen: list[Seen] = field(default_factory=list)
+    state: SiteState | None = None
 
     @contextlib.asynccontextmanager
     async def playing(self, *also: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
@@ -84,7 +78,7 @@ class Player:
             await asyncio.sleep(self.minute_s / 4)
 
     async def _play(self) -> None:
-        while self.first_minute + self.minute < self.conditions.time_s.size - 1:
+        while self.first_minute + self.minute < self.weather.minutes:
             ratio = self.ratio
             await asyncio.sleep(self.start_s + (self.minute + 1) * self.minute_s - time.time())
             due = int((time.time() - self.start_s) / self.minute_s) - self.minute
@@ -96,25 +90,24 @@ class Player:
 
     def _live(self, ratio: float) -> list[dict[str, object]]:
         """One minute under this ratio: what both centres report at its end."""
-        part = _part(self.conditions, self.first_minute + self.minute)
-        shares = np.full(2, ratio)
-        use = simulator.utilizations(self.world, part, shares)
-        load = float(part.arrival_rps[0])
+        at = self.first_minute + self.minute
+        lanes = site.gather(self.world, [self.weather])
+        state = site.start(lanes) if self.state is None else self.state
+        shares = np.array([[ratio, 1.0 - ratio]])
+        played, self.state = site.play(lanes, state, slice(at, at + 1), shares)
+        use = played.utilization[0, :, 0]
+        load = float(played.requests_rps[0, 0])
         self.seen.append(
             Seen(
                 minute=self.minute,
                 ratio=ratio,
-                use=(float(use[0][0]), float(use[1][0])),
+                use=(float(use[0]), float(use[1])),
                 offered_rps=(load * ratio, load * (1 - ratio)),
             )
         )
-        rows = simulator.simulate(self.world, part, shares)
         self.minute += 1
         end_s = self.start_s + self.minute * self.minute_s
-        return [
-            _reading(name, end_s, series)
-            for name, series in zip(NAMES, (rows.primary, rows.secondary), strict=True)
-        ]
+        return [_reading(name, end_s, played.seen, center) for center, name in enumerate(NAMES)]
 
     async def _follow(self) -> None:
         """Keep the ratio that is in force, by long poll as a gateway does."""
@@ -132,7 +125,7 @@ class Player:
 def slower(world: World, factor: float) -> World:
     """The world with a primary whose requests take longer: capacity divided by `factor`."""
     primary = replace(world.primary, service_ms=world.primary.service_ms * factor)
-    return replace(world, primary=primary)
+    return replace(world, centers=(primary, *world.centers[1:]))
 
 
 def fleet(world: World) -> dict[str, object]:
@@ -169,23 +162,6 @@ def _cluster(name: str, center: CenterWorld) -> dict[str, object]:
     }
 
 
-def _reading(name: str, end_s: float, series: CenterSeries) -> dict[str, object]:
-    values = {reading: float(getattr(series, reading)[0]) for reading in READINGS}
+def _reading(name: str, end_s: float, seen: Readings, center: int) -> dict[str, object]:
+    values = {reading: float(getattr(seen, reading)[0, center, 0]) for reading in READINGS}
     return {"service": SERVICE, "datacenter": name, "time": end_s, **values}
-
-
-def _part(conditions: Conditions, minute: int) -> Conditions:
-    """One minute, and the next one: a data set has no row for its last minute."""
-    cut = slice(minute, minute + 2)
-    return Conditions(
-        time_s=conditions.time_s[cut],
-        arrival_rps=conditions.arrival_rps[cut],
-        primary=_center_part(conditions.primary, cut),
-        secondary=_center_part(conditions.secondary, cut),
-    )
-
-
-def _center_part(center: CenterConditions, cut: slice) -> CenterConditions:
-    values = {one.name: getattr(center, one.name) for one in fields(center)}
-    noise = {name: draws[cut] for name, draws in values.pop("noise").items()}
-    return CenterConditions(noise=noise, **{name: draws[cut] for name, draws in values.items()})

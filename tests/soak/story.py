@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.soak import bad_models
 from tests.soak.player import NAMES, SERVICE, Player, fleet, slower
 from tests.soak.server import Server, serving
-from training.simulation import simulator, world
+from training.simulation import weather, world
 
 CYCLE_MINUTES = 5
 # Cycles from promotion to demotion as docs/adr/0010 states them, and two for looking at it.
@@ -66,7 +66,7 @@ async def play(plan: Plan, folder: Path) -> Figures:
     place = world.load_world("W1")
     # Both centres can bear it together also when the primary has lost 35 % of its capacity.
     place = replace(place, arrivals=replace(place.arrivals, peak_rps=290.0))
-    conditions = simulator.draw_conditions(place, plan.first_minute + plan.end + SPARE, plan.seed)
+    drawn = weather.draw(place, plan.first_minute + plan.end + SPARE, plan.seed)
     settings = {
         "time_scale": plan.scale,
         "training_settings": "residual",
@@ -81,7 +81,7 @@ async def play(plan: Plan, folder: Path) -> Figures:
         player = Player(
             server=server,
             world=place,
-            conditions=conditions,
+            weather=drawn,
             minute_s=60 * plan.scale,
             first_minute=plan.first_minute,
         )

@@ -11,15 +11,15 @@ from controlplane.domain.features import FEATURE_NAMES
 from controlplane.engine import dataset as export
 from training import dataset
 from training.dataset import COLUMNS, Dataset
-from training.simulation import simulator
+from training.simulation import simulator, weather
 from training.simulation.world import load_world
 
 
 @pytest.fixture
 def rows() -> Dataset:
     world = load_world("W1")
-    conditions = simulator.draw_conditions(world, 201, 0)
-    made = simulator.simulate(world, conditions, simulator.operator_ratio(world, 201, 0))
+    drawn = weather.draw(world, 201, 0)
+    made = simulator.simulate(world, drawn, weather.operator_ratio(world, 201, 0))
     memory = made.primary.memory.copy()
     memory[3] = np.nan
     return dataclasses.replace(made, primary=dataclasses.replace(made.primary, memory=memory))

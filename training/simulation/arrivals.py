@@ -1,11 +1,12 @@
 """Requests per second, minute by minute: a drawn year-round pattern, or a real trace.
 
-Called by simulation.simulator. The drawn pattern has what a ticketing site has: a day with two
+Called by simulation.weather. The drawn pattern has what a ticketing site has: a day with two
 humps, ticket-release times with a steep front and a crowd that stays for minutes, weekends, a
 holiday, and noise that remembers the last minutes.
 """
 
 import csv
+from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +26,16 @@ _HUMPS = ((10.0, 2.6, 1.0), (19.5, 2.4, 0.9))
 _NOISE_MEMORY = 0.8
 
 
-def draw(pattern: Arrivals, minutes: int, rng: Generator) -> FloatArray:
-    """Draw `minutes` of arrivals, requests per second, all > 0."""
+def draw(pattern: Arrivals, minutes: int, rng: Generator, first_day: int = 0) -> FloatArray:
+    """Draw `minutes` of arrivals from day `first_day` on, requests per second, all > 0.
+
+    Raises:
+        Invalid: as `read_trace`.
+    """
+    if pattern.trace:
+        return _from_trace(pattern, minutes, rng, first_day)
     minute = np.arange(minutes)
-    day = minute // DAY_MINUTES
+    day = first_day + minute // DAY_MINUTES
     profile = _profile(pattern)[minute % DAY_MINUTES]
     # Day 0 is the weekday of start_time_s; 1 January 1970 was a Thursday.
     weekday = (pattern.start_time_s // 86_400 + 3 + day) % 7
@@ -38,6 +45,15 @@ def draw(pattern: Arrivals, minutes: int, rng: Generator) -> FloatArray:
     factor = np.where(holiday, factor * pattern.holiday_factor, factor)
     noise = remembering(rng.standard_normal(minutes), _NOISE_MEMORY)
     return np.asarray(pattern.peak_rps * factor * profile * np.exp(pattern.noise * noise))
+
+
+def _from_trace(pattern: Arrivals, minutes: int, rng: Generator, first_day: int) -> FloatArray:
+    """The world's trace, from a drawn day on; after its last minute it begins again."""
+    with as_file(files("data").joinpath("traces", pattern.trace)) as path:
+        rates = read_trace(path, pattern.peak_rps)
+    days = rates.size // DAY_MINUTES
+    start = (int(rng.integers(days)) + first_day) * DAY_MINUTES
+    return rates[(start + np.arange(minutes)) % (days * DAY_MINUTES)]
 
 
 def for_run(trace: Path | None, peak_rps: float, minutes: int) -> FloatArray | None:

@@ -1,7 +1,8 @@
-"""What only a simulation knows: the best ratio of each minute, and what it would have given.
+"""What only a simulation knows: what any split would give in any minute, and the best one.
 
 Written beside a simulated data set (`simulate --truth`) and read by evaluation, never by a
-strategy or by training.
+strategy or by training. Everything here is the expected response time with warm caches: a move's
+own cost depends on the path, and only simulation.site knows the path.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from training.simulation.simulator import Conditions, true_response_ms
+from training.simulation import physics
+from training.simulation.physics import Strain
+from training.simulation.weather import Weather
 from training.simulation.world import World
 
 FloatArray = NDArray[np.float64]
@@ -39,20 +42,75 @@ class Truth:
     best_static_ratio: float
 
 
-def find_truth(world: World, conditions: Conditions, ratio: FloatArray) -> Truth:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outcome:
+    """What shares would give: (..., centers, n) for each center, (..., n) for the site."""
+
+    utilization: FloatArray
+    response_ms: FloatArray
+    mean_ms: FloatArray
+    requests_rps: FloatArray
+
+
+def outcome(world: World, weather: Weather, shares: FloatArray) -> Outcome:
+    """What `shares` (..., centers, n) or (..., centers, 1) would give, caches warm."""
+    centers = physics.constants(world)
+    strain = Strain(batch=weather.batch, slowdown=weather.slowdown, available=weather.available)
+    rps, edge = weather.arrival_rps, physics.TANGENT_FROM
+    if world.users is not None:
+        rps = physics.closed_loop_rps(world, centers, strain, (rps, shares))
+        edge = physics.CLOSED_EDGE
+    rho = physics.utilization(centers, strain, rps[..., None, :] * shares)
+    ms = physics.response_ms(centers, strain, rho, edge)
+    mean_ms = (shares * ms).sum(axis=-2)
+    return Outcome(
+        utilization=rho,
+        response_ms=ms,
+        mean_ms=mean_ms,
+        requests_rps=np.broadcast_to(rps, mean_ms.shape),
+    )
+
+
+def ratio_outcome(world: World, weather: Weather, ratio: FloatArray) -> Outcome:
+    """What `ratio` (..., n) or (..., 1) of the first of two centers would give."""
+    return outcome(world, weather, np.stack([ratio, 1.0 - ratio], axis=-2))
+
+
+def curve_ms(world: World, weather: Weather, grid: FloatArray = GRID) -> FloatArray:
+    """Expected mean response time in ms of every minute at every ratio: (grid, n)."""
+    curve = np.empty((grid.size, weather.minutes))
+    # One ratio at a time: all at once would be gigabytes for a month.
+    for index, candidate in enumerate(grid):
+        curve[index] = ratio_outcome(world, weather, np.array([candidate])).mean_ms
+    return curve
+
+
+def center_curves_ms(world: World, weather: Weather, grid: FloatArray) -> FloatArray:
+    """Expected response time of each center at each of its shares: (centers, grid, n).
+
+    A split's mean is the sum of share times curve; only for an open site, where the requests
+    that come do not depend on the split.
+    """
+    centers = physics.constants(world)
+    strain = Strain(batch=weather.batch, slowdown=weather.slowdown, available=weather.available)
+    curves = np.empty((len(world.centers), grid.size, weather.minutes))
+    for index, share in enumerate(grid):
+        rho = physics.utilization(centers, strain, weather.arrival_rps * share)
+        curves[:, index] = physics.response_ms(centers, strain, rho)
+    return curves
+
+
+def find_truth(world: World, weather: Weather, ratio: FloatArray) -> Truth:
     """Search every minute's best ratio; rows match those of `simulator.simulate`."""
-    minutes = conditions.time_s.size
-    curve = np.empty((GRID.size, minutes))
-    for index, candidate in enumerate(GRID):
-        curve[index] = true_response_ms(world, conditions, np.full(minutes, candidate))
     # Row i is judged in minute i + 1, so minute 0 belongs to no row.
-    curve, load = curve[:, 1:], conditions.arrival_rps[1:]
-    static = int((curve * load).sum(axis=1).argmin())
+    curve = curve_ms(world, weather)[:, 1:]
+    applied = ratio_outcome(world, weather, ratio)
+    static = int((curve * weather.arrival_rps[1:]).sum(axis=1).argmin())
     return Truth(
-        time_s=conditions.time_s[:-1],
+        time_s=weather.time_s[:-1],
         oracle_ratio=GRID[curve.argmin(axis=0)],
         oracle_ms=curve.min(axis=0),
-        applied_ms=true_response_ms(world, conditions, ratio)[1:],
+        applied_ms=applied.mean_ms[1:],
         half_ms=curve[GRID.size // 2],
         best_static_ms=curve[static],
         best_static_ratio=float(GRID[static]),

@@ -1,7 +1,7 @@
-"""A world: everything that a simulated pair of data centres is, before chance has its say.
+"""A world: everything that a simulated group of data centres is, before chance has its say.
 
-Read from data/worlds/NAME.toml by name or from a file of one's own; simulation.simulator draws the
-weather over it. Holds no state and draws nothing.
+Read from data/worlds/NAME.toml by name or from a file of one's own; simulation.weather draws
+chance over it. Holds no state and draws nothing. What every number does: docs/simulator.md.
 """
 
 import dataclasses
@@ -12,69 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from controlplane.domain.errors import Invalid
-from controlplane.domain.strategies.queue_law import CenterLaw
+from training.simulation.center import CenterWorld
 
 Table = TypeVar("Table")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CenterWorld:
-    """One data centre.
-
-    Attributes:
-        servers: parallel servers; service_ms: mean time of one request in a server.
-        network_ms: time on the way, without load.
-        variability: (ca^2 + cs^2) / 2, 1 for random arrivals and exponential service.
-        contention: how much the service itself slows down at full load, as a share.
-        saturation: the CPU utilization at which the centre is full; < 1 where something else
-            than CPU is the bottleneck.
-        idle_cpu, full_cpu: CPU without load and with all cores busy, 0..1.
-        batch_mean, batch_sd, batch_minutes: load of its own as a share of capacity, its spread
-            and how long it remembers.
-        nightly_hour, nightly_load: a job of one hour each night, as a share of capacity.
-        slowdowns_per_day, slowdown_minutes, slowdown_factor: episodes in which a request costs
-            up to `slowdown_factor` as much.
-        request_bytes: ingress bytes of one request.
-        memory_idle, memory_load: memory without load, and what full load adds, with an hour's lag.
-    """
-
-    servers: int
-    service_ms: float
-    network_ms: float
-    variability: float
-    contention: float
-    saturation: float
-    idle_cpu: float
-    full_cpu: float
-    batch_mean: float
-    batch_sd: float
-    batch_minutes: float
-    nightly_hour: float
-    nightly_load: float
-    slowdowns_per_day: float
-    slowdown_minutes: float
-    slowdown_factor: float
-    request_bytes: float
-    memory_idle: float
-    memory_load: float
-
-    @property
-    def capacity_rps(self) -> float:
-        """Requests per second at utilization 1 without load of its own and slowdowns."""
-        return self.servers / self.service_ms * 1000.0
-
-    @property
-    def law(self) -> CenterLaw:
-        """The true queue law of this centre: tau = variability * service time / servers."""
-        return CenterLaw(
-            base_ms=self.service_ms + self.network_ms,
-            contention=self.contention,
-            wait_ms=self.variability * self.service_ms / self.servers,
-            servers=float(self.servers),
-            saturation=self.saturation,
-            idle_cpu=self.idle_cpu,
-            full_cpu=self.full_cpu,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +22,14 @@ class Arrivals:
     """How many requests come.
 
     Attributes:
-        start_time_s: UTC epoch seconds of the first minute.
-        peak_rps: height of the daily profile; night_share: the night's part of it.
+        start_time_s: UTC epoch seconds of the first minute of day 0.
+        peak_rps: height of the daily profile, or the 99.5 % quantile of the trace.
+        night_share: the night's part of the profile.
         weekend_factor, holiday_factor: of the whole day; noise: relative, remembers minutes.
         release_hours: hours of the day when tickets are released; release_height: extra arrivals
             as a share of the peak; release_decay_minutes: how long the crowd stays.
-        holiday_first_day, holiday_days: from day 0 of the run.
+        holiday_first_day, holiday_days: from day 0 of the run; logs from before it have none.
+        trace: file in data/traces that replaces the profile; "" for none.
     """
 
     start_time_s: int
@@ -101,20 +43,76 @@ class Arrivals:
     holiday_days: int
     holiday_factor: float
     noise: float
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """The historical strategy: a ratio from experience, nudged a little every few minutes."""
+    """The historical strategy: shares from experience, nudged a little every few minutes.
 
-    ratio: float
-    ratio_sd: float
+    Attributes:
+        shares: one per center, they sum to 1; share_sd: spread of all but the last, which takes
+            the rest; hold_minutes: how long shares stay.
+    """
+
+    shares: tuple[float, ...]
+    share_sd: float
     hold_minutes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Losses:
+    """A center loses a part of its machines around the peak.
+
+    Attributes:
+        days_between: a day from day 0 on has a loss with probability 1 / days_between.
+        first_hour, last_hour: the loss begins between these hours of the day.
+        shortest_minutes, longest_minutes: how long it lasts.
+        least_left, most_left: share of the capacity that is left, 0..1.
+    """
+
+    days_between: float
+    first_hour: float
+    last_hour: float
+    shortest_minutes: int
+    longest_minutes: int
+    least_left: float
+    most_left: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faults:
+    """Monitoring fails, center by center, in episodes from day 0 on.
+
+    Attributes:
+        late_per_day, stuck_per_day, missing_per_day, gap_per_day: episodes per day and center in
+            which samples come late, readings stand still, one reading is missing (NaN), or no
+            sample comes at all.
+        mean_minutes: length of an episode, exponential; late_minutes: how late samples come.
+    """
+
+    late_per_day: float
+    stuck_per_day: float
+    missing_per_day: float
+    gap_per_day: float
+    mean_minutes: float
+    late_minutes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Users:
+    """A closed loop: users wait for the answer and think `think_ms` before they ask again.
+
+    There are arrival_rps * think_ms / 1000 of them, so `Arrivals` says what they would ask of a
+    site that answers at once.
+    """
+
+    think_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Two centres, who comes, and who split the traffic so far.
+    """Two or more centers, who comes, who split the traffic so far, and what goes wrong.
 
     `response_noise` is the relative noise of one minute's mean response time.
     """
@@ -123,8 +121,32 @@ class World:
     response_noise: float
     arrivals: Arrivals
     operator: Operator
-    primary: CenterWorld
-    secondary: CenterWorld
+    centers: tuple[CenterWorld, ...]
+    users: Users | None = None
+    losses: Losses | None = None
+    faults: Faults | None = None
+
+    @property
+    def primary(self) -> CenterWorld:
+        """The first center."""
+        return self.centers[0]
+
+    @property
+    def secondary(self) -> CenterWorld:
+        """The second center."""
+        return self.centers[1]
+
+
+def world_names() -> tuple[str, ...]:
+    """The worlds that come with the program, in order of name."""
+    folder = files("data").joinpath("worlds")
+    return tuple(
+        sorted(
+            entry.name.removesuffix(".toml").upper()
+            for entry in folder.iterdir()
+            if entry.name.endswith(".toml")
+        )
+    )
 
 
 def load_world(name: str) -> World:
@@ -141,29 +163,41 @@ def load_world(name: str) -> World:
             text = files("data").joinpath("worlds", f"{name.lower()}.toml").read_text("utf-8")
         return _world(tomllib.loads(text))
     except OSError as error:
-        message = f"no world {name!r}: give a name like W1 or the path of a .toml file"
+        known = ", ".join(world_names())
+        message = f"no world {name!r}: give one of {known}, or the path of a .toml file"
         raise Invalid("world_unknown", message) from error
     except (TypeError, KeyError, tomllib.TOMLDecodeError) as error:
         raise Invalid("world_invalid", f"world {name!r}: {error}") from error
 
 
 def _world(content: dict[str, Any]) -> World:
+    centers = tuple(_table(CenterWorld, center) for center in content["centers"])
+    operator = _table(Operator, content["operator"])
+    if len(centers) < 2 or len(operator.shares) != len(centers):
+        raise TypeError("give two [[centers]] or more, and one operator share for each")
     return World(
         name=content["name"],
         response_noise=float(content["response_noise"]),
         arrivals=_table(Arrivals, content["arrivals"]),
-        operator=_table(Operator, content["operator"]),
-        primary=_table(CenterWorld, content["primary"]),
-        secondary=_table(CenterWorld, content["secondary"]),
+        operator=operator,
+        centers=centers,
+        users=_optional(Users, content.get("users")),
+        losses=_optional(Losses, content.get("losses")),
+        faults=_optional(Faults, content.get("faults")),
     )
 
 
+def _optional(kind: type[Table], content: dict[str, Any] | None) -> Table | None:
+    return None if content is None else _table(kind, content)
+
+
 def _table(kind: type[Table], content: dict[str, Any]) -> Table:
-    known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    if content.keys() != known:
-        raise TypeError(
-            f"missing {sorted(known - set(content))}, unknown {sorted(set(content) - known)}"
-        )
+    fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+    known = {field.name for field in fields}
+    needed = {field.name for field in fields if field.default is dataclasses.MISSING}
+    missing, unknown = sorted(needed - set(content)), sorted(set(content) - known)
+    if missing or unknown:
+        raise TypeError(f"{kind.__name__}: missing {missing}, unknown {unknown}")
     values = {
         key: tuple(value) if isinstance(value, list) else value for key, value in content.items()
     }

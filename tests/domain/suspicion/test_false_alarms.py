@@ -11,7 +11,8 @@ from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Cluster, Endpoint, Service
 from tests.domain.suspicion.feeding import Feed, exchanged
 from training.dataset import CenterSeries
-from training.simulation.simulator import draw_conditions, operator_ratio, simulate
+from training.simulation.simulator import simulate
+from training.simulation.weather import draw, operator_ratio
 from training.simulation.world import World, load_world
 
 DAYS_2 = 2_880
@@ -23,7 +24,7 @@ Ratio = NDArray[np.float64]
 
 
 def _samples(world: World, ratio: Ratio, seed: int) -> Iterator[tuple[Sample, Sample]]:
-    run = simulate(world, draw_conditions(world, len(ratio), seed), ratio)
+    run = simulate(world, draw(world, len(ratio), seed), ratio)
     for at, time_s in enumerate(run.time_s):
         yield _one("alpha", run.primary, at, time_s), _one("beta", run.secondary, at, time_s)
 

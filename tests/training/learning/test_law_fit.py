@@ -8,17 +8,18 @@ import pytest
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
 from training.dataset import CenterSeries, Dataset
 from training.learning.law_fit import Declared, LawFit, LawRows, fit_law
-from training.simulation import simulator
+from training.simulation import simulator, weather
 from training.simulation.arrivals import DAY_MINUTES
-from training.simulation.world import CenterWorld, World, load_world
+from training.simulation.center import CenterWorld
+from training.simulation.world import World, load_world
 
 LOADS = np.linspace(0.2, 0.9, 30)
 
 
 def month(world: World) -> Dataset:
     minutes = 31 * DAY_MINUTES + 1
-    conditions = simulator.draw_conditions(world, minutes, 0)
-    return simulator.simulate(world, conditions, simulator.operator_ratio(world, minutes, 0))
+    drawn = weather.draw(world, minutes, 0)
+    return simulator.simulate(world, drawn, weather.operator_ratio(world, minutes, 0))
 
 
 def fit(series: CenterSeries, center: CenterWorld) -> LawFit:
@@ -52,7 +53,7 @@ def test_a_month_of_w1_gives_the_true_law() -> None:
 def test_a_hidden_bottleneck_is_found_from_logs() -> None:
     world = load_world("W1")
     limited = dataclasses.replace(world.secondary, saturation=0.6)
-    world = dataclasses.replace(world, secondary=limited)
+    world = dataclasses.replace(world, centers=(world.primary, limited))
     found = fit(month(world).secondary, limited)
     assert found.trusted, found.reason
     assert found.law.saturation == pytest.approx(0.6, abs=0.02)

@@ -14,7 +14,7 @@ from controlplane.domain.telemetry import Sample, ServiceWindow, extended
 from controlplane.domain.topology import Cluster, Datacenter, Endpoint, Role, Service
 from training.dataset import METRICS, CenterSeries, Dataset
 from training.learning.projection import greybox_ms, projected_inputs, total_load
-from training.simulation import simulator
+from training.simulation import simulator, weather
 from training.simulation.world import load_world
 
 WORLD = load_world("W1")
@@ -24,8 +24,8 @@ NAMES = ("north", "south")
 
 @pytest.fixture(scope="module")
 def rows() -> Dataset:
-    conditions = simulator.draw_conditions(WORLD, 13, 0)
-    return simulator.simulate(WORLD, conditions, simulator.operator_ratio(WORLD, 13, 0))
+    drawn = weather.draw(WORLD, 13, 0)
+    return simulator.simulate(WORLD, drawn, weather.operator_ratio(WORLD, 13, 0))
 
 
 def samples(name: str, series: CenterSeries, times: np.ndarray) -> list[Sample]:
@@ -104,8 +104,8 @@ def test_bandwidth_stands_in_for_missing_rates(rows: Dataset) -> None:
 
 
 def test_the_true_laws_predict_the_label(rows: Dataset) -> None:
-    conditions = simulator.draw_conditions(WORLD, 3000, 1)
-    many = simulator.simulate(WORLD, conditions, simulator.operator_ratio(WORLD, 3000, 1))
+    drawn = weather.draw(WORLD, 3000, 1)
+    many = simulator.simulate(WORLD, drawn, weather.operator_ratio(WORLD, 3000, 1))
     error = np.log(greybox_ms(many, LAWS) / many.response_time_ms)
     assert abs(np.median(error)) < 0.01
     assert np.median(np.abs(error)) < 0.06

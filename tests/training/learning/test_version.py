@@ -19,7 +19,7 @@ from training.learning.network import Epoch
 from training.learning.profile import PARTS, daily_profile
 from training.learning.settings import SETTINGS, NetworkSettings, TrainingSettings
 from training.learning.version import Job, train_version
-from training.simulation import simulator
+from training.simulation import simulator, weather
 from training.simulation.arrivals import DAY_MINUTES
 from training.simulation.world import load_world
 
@@ -44,11 +44,11 @@ def silent(_stage: str, _epoch: Epoch) -> None:
 
 
 def rows(minutes: int = DAY_MINUTES, seed: int = 0, sd: float = 0.08) -> Dataset:
-    operator = dataclasses.replace(WORLD.operator, ratio=0.52, ratio_sd=sd)
+    operator = dataclasses.replace(WORLD.operator, shares=(0.52, 0.48), share_sd=sd)
     world = dataclasses.replace(WORLD, operator=operator)
-    conditions = simulator.draw_conditions(world, minutes + 1, seed)
-    ratio = simulator.operator_ratio(world, minutes + 1, seed)
-    return simulator.simulate(world, conditions, ratio)
+    drawn = weather.draw(world, minutes + 1, seed)
+    ratio = weather.operator_ratio(world, minutes + 1, seed)
+    return simulator.simulate(world, drawn, ratio)
 
 
 def job(settings: TrainingSettings = SHORT, seed: int = 0, created_at_s: float = 0.0) -> Job:

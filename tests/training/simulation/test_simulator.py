@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from controlplane.domain.errors import Invalid
-from training.simulation import arrivals, simulator, truth
+from training.simulation import arrivals, simulator, truth, weather
 from training.simulation.arrivals import DAY_MINUTES
 from training.simulation.world import World, load_world
 
@@ -19,14 +19,14 @@ def world() -> World:
 
 
 @pytest.fixture(scope="module")
-def conditions(world: World) -> simulator.Conditions:
-    return simulator.draw_conditions(world, DAYS * DAY_MINUTES + 1, 0)
+def drawn(world: World) -> weather.Weather:
+    return weather.draw(world, DAYS * DAY_MINUTES + 1, 0)
 
 
 def test_the_paper_month_has_44640_rows_from_1_march_2025(world: World) -> None:
     minutes = 31 * DAY_MINUTES + 1
-    conditions = simulator.draw_conditions(world, minutes, 0)
-    rows = simulator.simulate(world, conditions, simulator.operator_ratio(world, minutes, 0))
+    drawn = weather.draw(world, minutes, 0)
+    rows = simulator.simulate(world, drawn, weather.operator_ratio(world, minutes, 0))
     assert len(rows) == 44_640
     assert rows.time_s[0] == 1_740_787_200
     assert rows.time_s[-1] == 1_740_787_200 + 44_639 * 60
@@ -38,23 +38,23 @@ def test_the_paper_month_has_44640_rows_from_1_march_2025(world: World) -> None:
 
 def test_half_has_a_regret_of_at_least_8_percent_in_w1(world: World) -> None:
     minutes = 28 * DAY_MINUTES + 1
-    conditions = simulator.draw_conditions(world, minutes, 0)
+    drawn = weather.draw(world, minutes, 0)
     half = np.full(minutes, 0.5)
-    best = truth.find_truth(world, conditions, half)
-    load = conditions.arrival_rps[1:]
+    best = truth.find_truth(world, drawn, half)
+    load = drawn.arrival_rps[1:]
     assert (best.half_ms * load).sum() / (best.oracle_ms * load).sum() >= 1.08
     np.testing.assert_array_equal(best.half_ms, best.applied_ms)
 
 
-def test_the_oracle_is_never_beaten(world: World, conditions: simulator.Conditions) -> None:
-    minutes = conditions.time_s.size
-    best = truth.find_truth(world, conditions, np.full(minutes, 0.5))
+def test_the_oracle_is_never_beaten(world: World, drawn: weather.Weather) -> None:
+    minutes = drawn.minutes
+    best = truth.find_truth(world, drawn, np.full(minutes, 0.5))
     for ratio in (0.2, 0.37, 0.5, 0.63, 0.8):
-        ms = simulator.true_response_ms(world, conditions, np.full(minutes, ratio))[1:]
+        ms = truth.ratio_outcome(world, drawn, np.full(minutes, ratio)).mean_ms[1:]
         assert (best.oracle_ms <= ms + 1e-9).all()
     chosen = np.concatenate([[0.5], best.oracle_ratio])
     np.testing.assert_allclose(
-        simulator.true_response_ms(world, conditions, chosen)[1:], best.oracle_ms
+        truth.ratio_outcome(world, drawn, chosen).mean_ms[1:], best.oracle_ms
     )
     assert np.ptp(best.oracle_ratio) > 0.2
 
@@ -62,19 +62,17 @@ def test_the_oracle_is_never_beaten(world: World, conditions: simulator.Conditio
 def test_same_seed_same_rows_and_another_seed_others(world: World) -> None:
     digests = []
     for seed in (3, 3, 4):
-        conditions = simulator.draw_conditions(world, 500, seed)
-        ratio = simulator.operator_ratio(world, 500, seed)
-        digests.append(simulator.simulate(world, conditions, ratio).digest())
+        drawn = weather.draw(world, 500, seed)
+        ratio = weather.operator_ratio(world, 500, seed)
+        digests.append(simulator.simulate(world, drawn, ratio).digest())
     assert digests[0] == digests[1] != digests[2]
 
 
 def test_cpu_and_bandwidth_are_consequences_of_the_ratio(
-    world: World, conditions: simulator.Conditions
+    world: World, drawn: weather.Weather
 ) -> None:
-    minutes = conditions.time_s.size
-    low, high = (
-        simulator.simulate(world, conditions, np.full(minutes, ratio)) for ratio in (0.3, 0.7)
-    )
+    minutes = drawn.minutes
+    low, high = (simulator.simulate(world, drawn, np.full(minutes, ratio)) for ratio in (0.3, 0.7))
     assert (high.primary.cpu_avg.mean() - low.primary.cpu_avg.mean()) > 0.1
     assert (high.secondary.cpu_avg.mean() - low.secondary.cpu_avg.mean()) < -0.1
     scale = high.primary.ingress_bandwidth_bps.mean() / low.primary.ingress_bandwidth_bps.mean()
@@ -84,11 +82,11 @@ def test_cpu_and_bandwidth_are_consequences_of_the_ratio(
     )
 
 
-def test_the_label_is_the_next_minute(world: World, conditions: simulator.Conditions) -> None:
-    minutes = conditions.time_s.size
+def test_the_label_is_the_next_minute(world: World, drawn: weather.Weather) -> None:
+    minutes = drawn.minutes
     ratio = np.full(minutes, 0.5)
     ratio[100:] = 0.6
-    rows = simulator.simulate(world, conditions, ratio)
+    rows = simulator.simulate(world, drawn, ratio)
     assert (rows.ratio[98], rows.ratio[99]) == (0.5, 0.6)
     assert abs(rows.primary.traffic_share[99] - 0.5) < abs(rows.primary.traffic_share[99] - 0.6)
     merged = (
@@ -98,15 +96,11 @@ def test_the_label_is_the_next_minute(world: World, conditions: simulator.Condit
     np.testing.assert_allclose(rows.response_time_ms[:-1], merged[1:], rtol=1e-12)
 
 
-def test_candidates_broadcast_over_a_leading_axis(
-    world: World, conditions: simulator.Conditions
-) -> None:
-    minutes = conditions.time_s.size
+def test_candidates_broadcast_over_a_leading_axis(world: World, drawn: weather.Weather) -> None:
+    minutes = drawn.minutes
     both = np.stack([np.full(minutes, 0.4), np.full(minutes, 0.6)])
-    together = simulator.true_response_ms(world, conditions, both)
-    np.testing.assert_array_equal(
-        together[1], simulator.true_response_ms(world, conditions, both[1])
-    )
+    together = truth.ratio_outcome(world, drawn, both).mean_ms
+    np.testing.assert_array_equal(together[1], truth.ratio_outcome(world, drawn, both[1]).mean_ms)
 
 
 def test_releases_and_the_holiday_raise_arrivals(world: World) -> None:
@@ -121,8 +115,8 @@ def test_releases_and_the_holiday_raise_arrivals(world: World) -> None:
 
 def test_given_arrivals_are_used_as_they_are(world: World) -> None:
     given = np.linspace(10.0, 200.0, 300)
-    conditions = simulator.draw_conditions(world, 300, 0, given)
-    np.testing.assert_array_equal(conditions.arrival_rps, given)
+    drawn = weather.draw(world, 300, 0, given)
+    np.testing.assert_array_equal(drawn.arrival_rps, given)
 
 
 def test_a_trace_is_scaled_to_the_peak(tmp_path: Path) -> None:

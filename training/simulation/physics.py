@@ -1,0 +1,154 @@
+"""What a centre does with its load: utilization, response time, throughput of a closed loop.
+
+Called by simulation.site (what happens) and simulation.truth (what would happen); both see the
+same physics. Pure functions of arrays whose last two axes are (centers, minutes); leading axes
+(lanes, candidates) broadcast. No draw, no state, no strategy.
+
+    rho  = (rate * slowdown / capacity + batch) / available
+    f    = network + service * (1 + slow_service * (slowdown - 1)) * (1 + contention * rho^2)
+         + knee_ms / (1 + exp(-(rho - knee_at) / 0.03)) + tau * q(rho)
+    q    = rho^power / (1 - rho)^pole          tau = variability * service / (servers * available)
+
+With power = sqrt(2 (servers * available + 1)) - 1 and pole = 1, q is Sakasegawa's approximation
+of the M/M/c wait (H. Sakasegawa, 1977). Past rho = 0.95 an open site's q goes on as its tangent:
+overload has a finite, growing price. Written apart from the law that strategies use, so that a
+mistake there is not repeated here.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from training.simulation.world import World
+
+FloatArray = NDArray[np.float64]
+
+TANGENT_FROM = 0.95
+# A closed loop never passes 1, and comes near it only.
+CLOSED_EDGE = 1.0 - 1e-9
+KNEE_WIDTH = 0.03
+# Bisections of the closed loop: the interval shrinks to 1e-9 of the site's capacity.
+_HALVINGS = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Constants:
+    """Numbers of a world's centers, each (centers, 1); names and units as in `CenterWorld`."""
+
+    capacity_rps: FloatArray
+    servers: FloatArray
+    service_ms: FloatArray
+    network_ms: FloatArray
+    variability: FloatArray
+    contention: FloatArray
+    saturation: FloatArray
+    idle_cpu: FloatArray
+    full_cpu: FloatArray
+    request_bytes: FloatArray
+    memory_idle: FloatArray
+    memory_load: FloatArray
+    wait_power: FloatArray
+    wait_pole: FloatArray
+    knee_ms: FloatArray
+    knee_at: FloatArray
+    slow_service: FloatArray
+    cold_cost: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Strain:
+    """What burdens the centers whatever the split, each (..., centers, minutes).
+
+    `batch`: share of capacity; `slowdown`: cost of a request, >= 1; `available`: share of the
+    machines that are there, 0..1.
+    """
+
+    batch: FloatArray
+    slowdown: FloatArray
+    available: FloatArray
+
+
+def constants(world: World) -> Constants:
+    """Put the numbers of all centers side by side."""
+    return Constants(**{field.name: _column(world, field.name) for field in fields(Constants)})
+
+
+def utilization(centers: Constants, strain: Strain, rate_rps: FloatArray) -> FloatArray:
+    """Busy share of what each center has, >= 0; above 1 it cannot keep up."""
+    load = rate_rps * strain.slowdown / centers.capacity_rps + strain.batch
+    return np.asarray(load / strain.available)
+
+
+def response_ms(
+    centers: Constants, strain: Strain, rho: FloatArray, tangent_from: float = TANGENT_FROM
+) -> FloatArray:
+    """Expected response time of each center in ms, caches warm."""
+    busy = np.minimum(rho, 1.0)
+    service = centers.service_ms * (1.0 + centers.contention * busy * busy)
+    if centers.slow_service.any():
+        service = service * (1.0 + centers.slow_service * (strain.slowdown - 1.0))
+    if centers.knee_ms.any():
+        service = service + centers.knee_ms / (1.0 + np.exp((centers.knee_at - rho) / KNEE_WIDTH))
+    servers = centers.servers * strain.available
+    wait_ms = centers.variability * centers.service_ms / servers
+    sakasegawa = np.sqrt(2.0 * (servers + 1.0)) - 1.0
+    power = np.where(centers.wait_power > 0, centers.wait_power, sakasegawa)
+    wait = wait_ms * _waiting(rho, power, centers.wait_pole, tangent_from)
+    return np.asarray(centers.network_ms + service + wait)
+
+
+def closed_loop_rps(
+    world: World, centers: Constants, strain: Strain, demand: tuple[FloatArray, FloatArray]
+) -> FloatArray:
+    """Requests per second that a fixed number of thinking users come to: (..., minutes).
+
+    Solves X (Z + R(X)) = N, Little's law for the whole loop, by bisection; R rises without bound
+    towards the throughput at which the first center is full, so that no center ever serves more
+    than it can: X <= min_d free_d / share_d, the bottleneck law.
+
+    Args:
+        world: has users.
+        centers: its constants.
+        strain: what burdens the centers.
+        demand: arrival_rps (..., minutes), what users would ask of a site that answers at once,
+            and shares (..., centers, minutes).
+    """
+    arrival_rps, shares = demand
+    assert world.users is not None
+    think_ms = world.users.think_ms
+    free_rps = free_capacity_rps(centers, strain)
+    most = np.min(free_rps / np.maximum(shares, 1e-9), axis=-2)
+    low, high = np.zeros_like(most), np.minimum(most, arrival_rps)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        rho = utilization(centers, strain, middle[..., None, :] * shares)
+        ms = (shares * response_ms(centers, strain, rho, CLOSED_EDGE)).sum(axis=-2)
+        above = middle * (think_ms + ms) > arrival_rps * think_ms
+        high = np.where(above, middle, high)
+        low = np.where(above, low, middle)
+    return np.asarray(low)
+
+
+def free_capacity_rps(centers: Constants, strain: Strain) -> FloatArray:
+    """Requests per second at which each center is full: (..., centers, minutes), > 0."""
+    free = np.maximum(strain.available - strain.batch, 1e-3)
+    return np.asarray(centers.capacity_rps * free / strain.slowdown)
+
+
+def _column(world: World, name: str) -> FloatArray:
+    return np.array([[float(getattr(center, name))] for center in world.centers])
+
+
+def _waiting(
+    rho: FloatArray, power: FloatArray, pole: FloatArray, tangent_from: float
+) -> FloatArray:
+    """Mean wait in units of tau: 0 at rho 0, a tangent past `tangent_from`."""
+    inside = np.minimum(rho, tangent_from)
+    value = inside**power / (1.0 - inside) ** pole
+    beyond = rho - inside
+    if not beyond.any():
+        return np.asarray(value)
+    edge = tangent_from**power / (1.0 - tangent_from) ** pole
+    slope = edge * (power / tangent_from + pole / (1.0 - tangent_from))
+    return np.asarray(value + slope * beyond)

@@ -1,0 +1,312 @@
+"""A site that is played minute by minute: many lanes of one world at once.
+
+A lane is one weather (one seed) under one series of splits. Called by the backtest, a few minutes
+at a time, and by simulation.simulator for a whole run: the same physics, and the same numbers
+however a run is cut. What one stretch leaves behind for the next (caches, memory, readings that
+stand still) is `SiteState`. Noise belongs to the weather, never to the lane.
+
+    start -> play(minutes 0..4, shares) -> play(minutes 5..9, shares) -> ...
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+
+from training.simulation import physics
+from training.simulation.physics import Constants, Strain
+from training.simulation.troubles import READINGS, Reporting
+from training.simulation.weather import MINUTE_S, NOISES, Weather
+from training.simulation.world import World
+
+Number = TypeVar("Number", bound=np.generic)
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+# Noise of the instruments, relative where the metric is an amount.
+_CPU_NOISE = 0.012
+_CPU_MAX_SPREAD = 0.07
+_BANDWIDTH_NOISE = 0.03
+_MEMORY_NOISE = 0.006
+_MEMORY_LAG_MINUTES = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Lanes:
+    """Weathers of one world, and which lane has which.
+
+    Attributes:
+        weather: arrays of `Weather` with an axis (weathers,) in front, behind (kinds,) and
+            (readings,) where there is one; `time_s` stays (n,).
+        index: (lanes,) weather of each lane: lanes of one seed share memory.
+        cold_keep: (centers, 1) what caches keep of their share over a minute.
+        cold: some center has caches that a move leaves cold.
+    """
+
+    world: World
+    constants: Constants
+    weather: Weather
+    index: IntArray
+    cold_keep: FloatArray
+    cold: bool
+
+    @property
+    def minutes(self) -> int:
+        """Length of the run."""
+        return self.weather.minutes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SiteState:
+    """What a minute leaves to the next one; NaN before the first.
+
+    Attributes:
+        memory: (lanes, centers) smoothed load; known_share: (lanes, centers) what caches know.
+        reported: (readings, lanes, centers) last readings that did not stand still.
+    """
+
+    memory: FloatArray
+    known_share: FloatArray
+    reported: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Readings:
+    """What monitoring has of each minute, (lanes, centers, m); NaN is a missing reading.
+
+    Attributes:
+        arrives_minute: minute of the run by the end of which the sample is there; inf: never.
+    """
+
+    request_rate_rps: FloatArray
+    response_time_ms: FloatArray
+    cpu_avg: FloatArray
+    cpu_max: FloatArray
+    ingress_bandwidth_bps: FloatArray
+    memory: FloatArray
+    disk: FloatArray
+    arrives_minute: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Played:
+    """What happened, and what monitoring saw of it.
+
+    Attributes:
+        seen: what monitoring saw.
+        utilization, response_ms: (lanes, centers, m), expected, without noise.
+        mean_ms: (lanes, m) request-weighted; requests_rps: (lanes, m) that were answered.
+    """
+
+    seen: Readings
+    utilization: FloatArray
+    response_ms: FloatArray
+    mean_ms: FloatArray
+    requests_rps: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Stretch:
+    """The weather of some minutes, with an axis (lanes,) instead of (weathers,)."""
+
+    arrival_rps: FloatArray
+    strain: Strain
+    disk: FloatArray
+    noise: dict[str, FloatArray]
+
+
+def gather(world: World, weathers: Sequence[Weather], index: IntArray | None = None) -> Lanes:
+    """Put weathers side by side: one lane each, or lane i has weather `index[i]`."""
+    stacked = Weather(
+        time_s=weathers[0].time_s,
+        arrival_rps=_side_by_side([one.arrival_rps for one in weathers]),
+        batch=_side_by_side([one.batch for one in weathers]),
+        slowdown=_side_by_side([one.slowdown for one in weathers]),
+        available=_side_by_side([one.available for one in weathers]),
+        disk=_side_by_side([one.disk for one in weathers]),
+        noise=_side_by_side([one.noise for one in weathers], axis=1),
+        reporting=_stack_reporting([one.reporting for one in weathers]),
+    )
+    minutes = np.array([[center.cold_minutes] for center in world.centers])
+    return Lanes(
+        world=world,
+        constants=physics.constants(world),
+        weather=stacked,
+        index=np.arange(len(weathers)) if index is None else np.asarray(index, dtype=np.intp),
+        cold_keep=np.exp(-1.0 / minutes),
+        cold=any(center.cold_cost > 0 for center in world.centers),
+    )
+
+
+def start(lanes: Lanes) -> SiteState:
+    """The state before the first minute: caches know the first split, memory the first load."""
+    shape = (lanes.index.size, len(lanes.world.centers))
+    return SiteState(
+        memory=np.full(shape, np.nan),
+        known_share=np.full(shape, np.nan),
+        reported=np.full((len(READINGS), *shape), np.nan),
+    )
+
+
+def play(
+    lanes: Lanes, state: SiteState, minutes: slice, shares: FloatArray
+) -> tuple[Played, SiteState]:
+    """Live through some minutes.
+
+    Args:
+        lanes: the weathers.
+        state: what the minutes before left behind.
+        minutes: which of the run, with start and stop and step 1.
+        shares: (lanes, centers) held over these minutes, or (lanes, centers, m); they sum to 1.
+
+    Returns:
+        What happened, and the state for the minutes that follow.
+    """
+    stretch = _stretch(lanes, minutes)
+    if shares.ndim == 2:
+        shares = np.broadcast_to(shares[..., None], stretch.disk.shape)
+    rps = stretch.arrival_rps
+    if lanes.world.users is not None:
+        rps = physics.closed_loop_rps(lanes.world, lanes.constants, stretch.strain, (rps, shares))
+    rate_rps = rps[:, None, :] * shares
+    rho = physics.utilization(lanes.constants, stretch.strain, rate_rps)
+    cost, known_share = _cold(lanes, state, shares)
+    edge = physics.TANGENT_FROM if lanes.world.users is None else physics.CLOSED_EDGE
+    response_ms = cost * physics.response_ms(lanes.constants, stretch.strain, rho, edge)
+    values, memory = _observe(lanes, state, stretch, (rate_rps, rho, response_ms))
+    seen, reported = _report(lanes, state, minutes, values)
+    played = Played(
+        seen=seen,
+        utilization=rho,
+        response_ms=response_ms,
+        mean_ms=(shares * response_ms).sum(axis=1),
+        requests_rps=rps,
+    )
+    return played, SiteState(memory=memory, known_share=known_share, reported=reported)
+
+
+def _stretch(lanes: Lanes, minutes: slice) -> _Stretch:
+    weather, index = lanes.weather, lanes.index
+    noise = weather.noise[:, index, :, minutes]
+    return _Stretch(
+        arrival_rps=weather.arrival_rps[index, minutes],
+        strain=Strain(
+            batch=weather.batch[index, :, minutes],
+            slowdown=weather.slowdown[index, :, minutes],
+            available=weather.available[index, :, minutes],
+        ),
+        disk=weather.disk[index, :, minutes],
+        noise=dict(zip(NOISES, noise, strict=True)),
+    )
+
+
+def _cold(
+    lanes: Lanes, state: SiteState, shares: FloatArray
+) -> tuple[FloatArray | float, FloatArray]:
+    """Factor on response times of the requests whose data is not in the caches yet.
+
+    The caches' share follows the real one, k[t] = k[t-1] + (1 - keep) (s[t] - k[t-1]); what a
+    minute has above k[t-1] is cold.
+    """
+    if not lanes.cold:
+        return 1.0, state.known_share
+    known = np.where(np.isnan(state.known_share), shares[..., 0], state.known_share)
+    before = np.empty_like(shares)
+    for minute in range(shares.shape[-1]):
+        before[..., minute] = known
+        known = known + (1.0 - lanes.cold_keep[:, 0]) * (shares[..., minute] - known)
+    cold = np.maximum(shares - before, 0.0) / np.maximum(shares, 1e-9)
+    return 1.0 + lanes.constants.cold_cost * cold, known
+
+
+def _observe(
+    lanes: Lanes,
+    state: SiteState,
+    stretch: _Stretch,
+    truth: tuple[FloatArray, FloatArray, FloatArray],
+) -> tuple[FloatArray, FloatArray]:
+    """What instruments measure of (rate, utilization, response time): (readings, ...), memory."""
+    rate_rps, rho, response_ms = truth
+    centers, noise = lanes.constants, stretch.noise
+    busy = np.minimum(rho, 1.0)
+    cpu = centers.idle_cpu + (centers.full_cpu - centers.idle_cpu) * centers.saturation * busy
+    # A minute's count is Poisson; a rate below one request a minute has the noise of one.
+    count = np.maximum(rate_rps * MINUTE_S, 1.0)
+    seen_rps = np.maximum(rate_rps * (1.0 + noise["rate"] / np.sqrt(count)), 0.0)
+    spread = _CPU_MAX_SPREAD * (1.0 + 0.3 * noise["cpu_max"])
+    memory = _follow(busy, state.memory)
+    by_name = {
+        "request_rate_rps": seen_rps,
+        # A center without requests has no response time.
+        "response_time_ms": np.where(rate_rps > 0, response_ms, np.nan)
+        * np.exp(lanes.world.response_noise * noise["response"]),
+        "cpu_avg": np.clip(cpu + _CPU_NOISE * noise["cpu_avg"], 0.0, 1.0),
+        "cpu_max": np.clip(cpu + np.maximum(spread, 0.0), 0.0, 1.0),
+        "ingress_bandwidth_bps": seen_rps
+        * centers.request_bytes
+        * 8.0
+        * np.exp(_BANDWIDTH_NOISE * noise["bandwidth"]),
+        "memory": np.clip(
+            centers.memory_idle + centers.memory_load * memory + _MEMORY_NOISE * noise["memory"],
+            0.0,
+            1.0,
+        ),
+        "disk": stretch.disk,
+    }
+    return np.stack([by_name[name] for name in READINGS]), memory[..., -1]
+
+
+def _follow(busy: FloatArray, last: FloatArray) -> FloatArray:
+    """Smooth (lanes, centers, m) with an hour's lag, going on from `last`."""
+    lag = 1.0 / _MEMORY_LAG_MINUTES
+    known = np.where(np.isnan(last), busy[..., 0], last)
+    zi = ((1.0 - lag) * known)[..., None]
+    slow, _ = lfilter([lag], [1.0, lag - 1.0], busy, axis=-1, zi=zi)
+    return np.asarray(slow)
+
+
+def _report(
+    lanes: Lanes, state: SiteState, minutes: slice, values: FloatArray
+) -> tuple[Readings, FloatArray]:
+    """Readings as they are reported, and the last that did not stand still."""
+    reporting = lanes.weather.reporting
+    if reporting is None:
+        minute = np.arange(minutes.start, minutes.stop, dtype=np.float64)
+        arrives = np.broadcast_to(minute, values.shape[1:])
+        return _readings(values, arrives), values[..., -1]
+    source = reporting.source[lanes.index, :, minutes]
+    inside = source - minutes.start
+    values = np.where(
+        inside >= 0,
+        np.take_along_axis(values, np.maximum(inside, 0)[None], axis=-1),
+        state.reported[..., None],
+    )
+    reported = values[..., -1]
+    missing = reporting.missing[:, lanes.index, :, minutes]
+    seen = _readings(
+        np.where(missing, np.nan, values), reporting.arrives_minute[lanes.index, :, minutes]
+    )
+    return seen, reported
+
+
+def _readings(values: FloatArray, arrives_minute: FloatArray) -> Readings:
+    return Readings(arrives_minute=arrives_minute, **dict(zip(READINGS, values, strict=True)))
+
+
+def _stack_reporting(parts: list[Reporting | None]) -> Reporting | None:
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    return Reporting(
+        source=_side_by_side([part.source for part in known]),
+        missing=_side_by_side([part.missing for part in known], axis=1),
+        arrives_minute=_side_by_side([part.arrives_minute for part in known]),
+    )
+
+
+def _side_by_side(arrays: list[NDArray[Number]], axis: int = 0) -> NDArray[Number]:
+    # One alone is only looked at: a lane that is played a minute at a time copies no month.
+    return np.expand_dims(arrays[0], axis) if len(arrays) == 1 else np.stack(arrays, axis=axis)
