@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from controlplane.domain.guardrails.draft import NEGLIGIBLE, distance, predicted_ms
-from controlplane.domain.strategies.projection import SATURATED, center_uses, trusted_laws
+from controlplane.domain.strategies.projection import SATURATED, declared_uses, trusted_laws
 from controlplane.domain.strategies.rules import max_known
 from controlplane.domain.strategies.situation import Proposal, Shares, Situation
 from controlplane.domain.telemetry import load_measure, reading
@@ -100,7 +100,7 @@ def settled(ledger: Ledger, situation: Situation, length: int) -> Ledger:
     if age < EARLIEST:
         return ledger
     realised = cycle_ms(situation)
-    use = max_known([use.use for use in center_uses(situation)])
+    use = max_known([use.use for use in declared_uses(situation)])
     # A full centre's CPU has no room to show how full it is: no forecast can be good then.
     full = use >= SATURATED and forecast.predicted_ms is not None
     if realised is None or full:

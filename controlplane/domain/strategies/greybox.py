@@ -12,7 +12,7 @@ from controlplane.domain.features import CENTERS
 from controlplane.domain.strategies.candidates import GRID, choose
 from controlplane.domain.strategies.networks import projected_rows, without_share
 from controlplane.domain.strategies.projection import (
-    center_uses,
+    fitted_uses,
     projected_loads,
     trusted_laws,
 )
@@ -53,8 +53,8 @@ def hybrid(situation: Situation) -> Proposal:
 
 def objective(situation: Situation, laws: tuple[CenterLaw, ...]) -> FloatArray:
     """J along `GRID`: (61,) in ms; NaN when a centre's load or use is unknown."""
-    uses = center_uses(situation, laws)
-    loads = projected_loads(situation, uses)[:, None]
+    uses = fitted_uses(situation)
+    loads = projected_loads(situation)[:, None]
     # Without traffic every candidate is judged at no load.
     weights = loads if np.sum(loads) > 0 else np.ones_like(loads)
     total = np.zeros((len(loads), len(GRID)))
@@ -67,7 +67,7 @@ def objective(situation: Situation, laws: tuple[CenterLaw, ...]) -> FloatArray:
 def _chosen(situation: Situation, strategy: str, objective_ms: FloatArray) -> Proposal:
     """The best candidate, with a note on the centres whose use is by declared capacity."""
     proposal = choose(situation, strategy, objective_ms, learned=False)
-    uses = center_uses(situation, trusted_laws(situation))
+    uses = fitted_uses(situation)
     assumed = [c.name for c, u in zip(situation.centers, uses, strict=True) if not u.by_cpu]
     if not assumed:
         return proposal

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from controlplane.domain.features import CenterColumns, center_columns, design_matrix
 from controlplane.domain.strategies.candidates import GRID, choose
 from controlplane.domain.strategies.projection import (
-    center_uses,
     declared_law,
+    declared_uses,
     observed_shares,
     own_part,
     trusted_laws,
@@ -63,7 +63,7 @@ def projected_rows(situation: Situation) -> FloatArray:
     with a sample and a share (`unmeasured`, `without_share`).
     """
     laws = trusted_laws(situation) or tuple(declared_law(c) for c in situation.centers)
-    own = [own_part(use) for use in center_uses(situation)]
+    own = [own_part(use) for use in declared_uses(situation)]
     candidates = (GRID, 1.0 - GRID)
     now = observed_shares(situation)
     moved = [

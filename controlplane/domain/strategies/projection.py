@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from controlplane.domain.strategies.queue_law import CenterLaw, utilization
-from controlplane.domain.strategies.situation import Center, SharedPool, Situation
+from controlplane.domain.strategies.queue_law import CenterLaw, busy_part
+from controlplane.domain.strategies.situation import Center, SharedPool, Situation, once
 from controlplane.domain.telemetry import Sample, ServiceWindow, load_measure, reading
 
 FloatArray = NDArray[np.float64]
@@ -91,26 +91,17 @@ def newest_periods(window: ServiceWindow, datacenter: str, period_s: float) -> t
     return tuple(sample for sample in history if sample.time_s > since_s)
 
 
-def center_uses(situation: Situation, laws: Sequence[CenterLaw] = ()) -> tuple[CenterUse, ...]:
-    """Load and use of every data centre, in order.
+@once
+def declared_uses(situation: Situation) -> tuple[CenterUse, ...]:
+    """Load and use of every data centre, in order, by the declared idle and full CPU alone."""
+    return _center_uses(situation, [declared_law(center) for center in situation.centers])
 
-    Args:
-        laws: one per centre: utilisation counts up to the fitted saturation; () is by the
-            declared idle and full CPU alone.
-    """
-    histories = [recent(situation, center) for center in situation.centers]
-    measure = load_measure(sample for history in histories for sample in history)
-    uses = [
-        _center_use(center, history, measure, laws[index] if laws else declared_law(center))
-        for index, (center, history) in enumerate(zip(situation.centers, histories, strict=True))
-    ]
-    # A centre without a share gets no load, whether or not it reports.
-    uses = [
-        replace(use, load=0.0, use=use.standing) if share <= 0 and not history else use
-        for use, history, share in zip(uses, histories, situation.applied, strict=True)
-    ]
-    total = math.fsum(use.load for use in uses)
-    return tuple(_not_of_a_trickle(use, total) for use in uses)
+
+@once
+def fitted_uses(situation: Situation) -> tuple[CenterUse, ...]:
+    """The same up to the fitted saturation, where the model has a law of every centre."""
+    laws = trusted_laws(situation)
+    return _center_uses(situation, laws) if laws else declared_uses(situation)
 
 
 def declared_law(center: Center) -> CenterLaw:
@@ -134,6 +125,7 @@ def trusted_laws(situation: Situation) -> tuple[CenterLaw, ...]:
     return model.laws
 
 
+@once
 def use_by_share(situation: Situation) -> UseByShare:
     """Utilisation of each centre by its share, at the most of the coming cycle.
 
@@ -142,34 +134,35 @@ def use_by_share(situation: Situation) -> UseByShare:
     centre counts by its declared capacity if that says more. NaN where neither CPU nor a request
     rate tells it.
     """
-    by_laws, declared = center_uses(situation, trusted_laws(situation)), center_uses(situation)
+    fitted, declared = fitted_uses(situation), declared_uses(situation)
     present = math.fsum(use.load for use in declared)
-    load = _known_most(float(np.max(projected_loads(situation, by_laws))), present)
-    pairs = list(zip(by_laws, declared, strict=True))
+    load = _known_most(float(np.max(projected_loads(situation))), present)
+    pairs = list(zip(fitted, declared, strict=True))
     return UseByShare(
         per_share=tuple(load * _known_most(_most_per_load(a), _most_per_load(b)) for a, b in pairs),
         standing=tuple(_known_most(a.standing, b.standing) for a, b in pairs),
     )
 
 
-def projected_loads(situation: Situation, uses: Sequence[CenterUse]) -> FloatArray:
+@once
+def projected_loads(situation: Situation) -> FloatArray:
     """Total load at `HORIZON_POINTS` points of the coming cycle: (points,), in the load's unit.
 
     The mean load of the last periods follows the model's daily profile p:
     load(t + j) = load(t) / p(t) * p(t + j); without a profile it stays.
     """
-    total = math.fsum(use.load for use in uses)
+    total = math.fsum(use.load for use in fitted_uses(situation))
     profile = situation.model.profile if situation.model else ()
-    ahead = np.arange(1, HORIZON_POINTS + 1) / HORIZON_POINTS * situation.cycle_s
     if not profile:
         return np.full(HORIZON_POINTS, total)
-    middle_s = situation.now_s - MEMORY_PERIODS * situation.period_s / 2
-    day_s = situation.day_s
-    past = _profile_at(profile, np.array([middle_s]), day_s)[0]
-    coming = _profile_at(profile, situation.now_s + ahead, day_s)
-    return np.asarray(total / max(past, 1e-6) * coming)
+    now_s, day_s = situation.now_s, situation.day_s
+    middle_s = now_s - MEMORY_PERIODS * situation.period_s / 2
+    past = max(_profile_at(profile, middle_s, day_s), 1e-6)
+    ahead_s = (j / HORIZON_POINTS * situation.cycle_s for j in range(1, HORIZON_POINTS + 1))
+    return np.array([total / past * _profile_at(profile, now_s + s, day_s) for s in ahead_s])
 
 
+@once
 def observed_shares(situation: Situation) -> tuple[float, ...]:
     """Share of the load that each centre had in the newest period; the applied one if unknown."""
     seen = situation.window.shares()
@@ -179,26 +172,70 @@ def observed_shares(situation: Situation) -> tuple[float, ...]:
     return tuple(seen[name] for name in names)
 
 
-def _center_use(
-    center: Center, history: Sequence[Sample], measure: str, law: CenterLaw
-) -> CenterUse:
-    load = _mean([reading(sample, measure) for sample in history])
-    by_rate = measure == "request_rate_rps"
-    if center.shared is not None:
-        return _shared_use(center.shared, center.cluster.cost, load if by_rate else math.nan)
-    declared = 1.0 / center.cluster.capacity_rps if by_rate else math.nan
-    pairs = [
-        (float(utilization(law, sample.cpu_avg)), reading(sample, measure))
-        for sample in history
-        if sample.cpu_avg is not None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Recent:
+    """One data centre's last few periods, as its samples have them.
+
+    Attributes:
+        load: mean load; NaN without a sample.
+        cpu: CPU in the periods that report it, 0..1; `borne`: the sum of their loads.
+        by_rate: whether load is the request rate.
+        silent: whether there is no sample.
+    """
+
+    load: float
+    cpu: tuple[float, ...]
+    borne: float
+    by_rate: bool
+    silent: bool
+
+
+@once
+def _recents(situation: Situation) -> tuple[_Recent, ...]:
+    histories = [recent(situation, center) for center in situation.centers]
+    measure = load_measure(sample for history in histories for sample in history)
+    return tuple(_recent(history, measure) for history in histories)
+
+
+def _recent(history: Sequence[Sample], measure: str) -> _Recent:
+    loads = [reading(sample, measure) for sample in history]
+    told = [
+        (s.cpu_avg, load) for s, load in zip(history, loads, strict=True) if s.cpu_avg is not None
     ]
-    busy, borne = math.fsum(u for u, _ in pairs), math.fsum(rate for _, rate in pairs)
-    by_cpu = busy > 0 and borne > 0
+    return _Recent(
+        load=_mean(loads),
+        cpu=tuple(cpu for cpu, _ in told),
+        borne=math.fsum(load for _, load in told),
+        by_rate=measure == "request_rate_rps",
+        silent=not history,
+    )
+
+
+def _center_uses(situation: Situation, laws: Sequence[CenterLaw]) -> tuple[CenterUse, ...]:
+    rows = zip(situation.centers, _recents(situation), laws, situation.applied, strict=True)
+    uses = [_center_use(*row) for row in rows]
+    total = math.fsum(use.load for use in uses)
+    return tuple(_not_of_a_trickle(use, total) for use in uses)
+
+
+def _center_use(center: Center, last: _Recent, law: CenterLaw, share: float) -> CenterUse:
+    use = _use_of(center, last, law)
+    # A centre without a share gets no load, whether or not it reports.
+    return replace(use, load=0.0, use=use.standing) if share <= 0 and last.silent else use
+
+
+def _use_of(center: Center, last: _Recent, law: CenterLaw) -> CenterUse:
+    load = last.load
+    if center.shared is not None:
+        return _shared_use(center.shared, center.cluster.cost, load if last.by_rate else math.nan)
+    declared = 1.0 / center.cluster.capacity_rps if last.by_rate else math.nan
+    busy = math.fsum(busy_part(law, cpu) for cpu in last.cpu)
+    by_cpu = busy > 0 and last.borne > 0
     return CenterUse(
         load=load,
-        use=busy / len(pairs) if by_cpu else load * declared,
+        use=busy / len(last.cpu) if by_cpu else load * declared,
         # The ratio of sums weighs each period by its load: a quiet one is mostly noise.
-        use_per_load=busy / borne if by_cpu else declared,
+        use_per_load=busy / last.borne if by_cpu else declared,
         declared=declared,
         by_cpu=by_cpu,
     )
@@ -231,15 +268,19 @@ def _most_per_load(use: CenterUse) -> float:
 
 def _known_most(one: float, other: float) -> float:
     """The larger one; the known one when the other is NaN."""
-    return float(np.fmax(one, other))
+    if math.isnan(one):
+        return other
+    return one if math.isnan(other) else max(one, other)
 
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def _profile_at(profile: Sequence[float], time_s: FloatArray, day_s: float) -> FloatArray:
+def _profile_at(profile: Sequence[float], time_s: float, day_s: float) -> float:
     """The profile at a time of the day (UTC), straight between the middles of its parts."""
     parts = len(profile)
-    position = np.mod(time_s, day_s) / day_s * parts - 0.5
-    return np.asarray(np.interp(position, np.arange(parts), np.asarray(profile), period=parts))
+    position = (time_s % day_s / day_s * parts - 0.5) % parts
+    before = int(position)
+    low, high = profile[before % parts], profile[(before + 1) % parts]
+    return (high - low) * (position - before) + low

@@ -46,6 +46,12 @@ def utilization(law: CenterLaw, cpu: ArrayLike) -> FloatArray:
     return np.maximum(busy, 0.0) / law.saturation
 
 
+def busy_part(law: CenterLaw, cpu: float) -> float:
+    """`utilization` of one reading."""
+    span = max(law.full_cpu - law.idle_cpu, 1e-6)
+    return max((cpu - law.idle_cpu) / span, 0.0) / law.saturation
+
+
 def response_time_ms(law: CenterLaw, rho: ArrayLike) -> FloatArray:
     """Mean response time in ms at utilisation `rho` (>= 0, any shape); finite for every rho."""
     load = np.maximum(np.asarray(rho, dtype=np.float64), 0.0)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controlplane.domain.strategies.projection import CenterUse, center_uses
+from controlplane.domain.strategies.projection import CenterUse, declared_uses
 from controlplane.domain.strategies.situation import Note, Proposal, Shares, Situation
 from controlplane.domain.topology import StrategyName
 
@@ -44,7 +44,7 @@ def cpu_equalizer(situation: Situation) -> Proposal:
     """
     if note := missing_metrics(situation):
         return hold(situation, StrategyName.CPU_EQUALIZER, note)
-    uses = center_uses(situation)
+    uses = declared_uses(situation)
     bearing = [use for use, bears in zip(uses, situation.bearing, strict=True) if bears]
     awaited = [use for use, waits in zip(uses, situation.awaited, strict=True) if waits]
     if not all(use.by_cpu for use in awaited) or not math.fsum(use.load for use in uses) > 0:

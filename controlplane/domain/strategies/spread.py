@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from controlplane.domain.strategies.allocation import HUNDREDTHS, Bounds, allocated
 from controlplane.domain.strategies.projection import (
     CenterUse,
-    center_uses,
     declared_law,
+    declared_uses,
+    fitted_uses,
     projected_loads,
     recent,
     trusted_laws,
@@ -68,8 +69,8 @@ def spread(situation: Situation) -> Proposal:
 
 def center_curves(situation: Situation, laws: tuple[CenterLaw, ...]) -> tuple[CenterCurve, ...]:
     """Mean response time of each centre over the coming cycle, at each hundredth of the load."""
-    uses = center_uses(situation, laws)
-    loads = projected_loads(situation, uses)[:, None]
+    uses = fitted_uses(situation)
+    loads = projected_loads(situation)[:, None]
     # Without traffic every candidate is judged at no load.
     weights = loads if np.sum(loads) > 0 else np.ones_like(loads)
     curves = []
@@ -85,7 +86,7 @@ def unanswered(situation: Situation, strategy: str) -> Proposal:
     """In place of a curve that is not finite: the rule when facts are missing, else a failure."""
     known = all(
         math.isfinite(use.load) and math.isfinite(use.use_per_load)
-        for use, bears in zip(center_uses(situation), situation.bearing, strict=True)
+        for use, bears in zip(declared_uses(situation), situation.bearing, strict=True)
         if bears
     )
     if not (known and trusted_laws(situation)):
@@ -101,7 +102,7 @@ def observed_laws(situation: Situation) -> tuple[CenterLaw, ...]:
 
     A centre without traffic of its own is taken to be as fast as the others are on average.
     """
-    uses = center_uses(situation)
+    uses = declared_uses(situation)
     laws = [_machines(center) for center in situation.centers]
     bases = [
         _base_ms(situation, center, law, use)

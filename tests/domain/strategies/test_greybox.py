@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from controlplane.domain.features import FEATURE_NAMES
 from controlplane.domain.strategies.candidates import GRID
 from controlplane.domain.strategies.greybox import objective
-from controlplane.domain.strategies.projection import center_uses, projected_loads
+from controlplane.domain.strategies.projection import projected_loads
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.topology import Role, StrategyName
@@ -84,8 +84,7 @@ def test_the_profile_scales_with_time() -> None:
         cycle_s=facts.cycle_s / 7,
         day_s=facts.day_s / 7,
     )
-    uses = center_uses(facts, LAWS)
-    np.testing.assert_allclose(projected_loads(fast, uses), projected_loads(facts, uses))
+    np.testing.assert_allclose(projected_loads(fast), projected_loads(facts))
 
 
 @pytest.mark.parametrize("strategy", GREY)
