@@ -151,6 +151,7 @@ class Service:
         class_of_service: who gives way first on a shared pool.
         alarm_cpu: level (0..1) over which a sample starts a cycle at once and `threshold` sheds.
         timeout_ms: whole request, retries included.
+        dither: whether its split may be shifted a little, by chance, so that more can be learned.
     """
 
     name: str
@@ -163,6 +164,7 @@ class Service:
     timeout_ms: int = 15_000
     alarm_cpu: float = 0.80
     class_of_service: ServiceClass = ServiceClass.STANDARD
+    dither: bool = False
 
     def cluster(self, datacenter: str) -> Cluster:
         """The service's cluster in one data centre; NotFound when it has none there."""

@@ -130,11 +130,11 @@ def judged(calibration: Calibration, realised_ms: float) -> Calibration:
     said = calibration.pending
     if said is None:
         return calibration
-    score = abs(math.log(realised_ms / said.predicted_ms)) / said.spread
+    score = abs(math.log(realised_ms) - math.log(said.predicted_ms)) / said.spread
     number = calibration.judged + 1
     miss = score > said.quantile
     alpha = calibration.alpha + GAMMA * (TARGET - miss)
-    kept = min(round(100 * score), MOST_SCORE)
+    kept = round(min(100 * score, MOST_SCORE))
     misses = (*calibration.misses, number) if miss else calibration.misses
     return Calibration(
         scores=(*calibration.scores, kept)[-MOST_SCORES:],

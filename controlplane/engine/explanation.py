@@ -21,6 +21,7 @@ RESULTS = {
     Outcome.MOVED: "these shares went out",
     Outcome.REVERTED: "the last move was undone",
     Outcome.RAMPED: "a step towards the static ratio went out",
+    Outcome.DITHERED: "a small shift by chance went out",
     Outcome.HELD: "the shares in force stayed",
 }
 

@@ -151,6 +151,7 @@ routes:
         (CENTERS + SERVICE + "    static_shares: {a: 0}", "services[0].static_shares"),
         (CENTERS + SERVICE + "    alarm_cpu: 80", "services[0].alarm_cpu"),
         (CENTERS + SERVICE + "    class_of_service: gold", "services[0].class_of_service"),
+        (CENTERS + SERVICE + "    dither: 'true'", "services[0].dither"),
         (CENTERS.replace("role: s", "join_order: -1, role: s"), "datacenters[1].join_order"),
         ("pools: [{name: p, datacenter: c, capacity_rps: 1}]" + CENTERS, "pools[0].datacenter"),
         (POOLS + CENTERS + POOLED.format("pool: q"), "services[0].clusters[0].pool"),
@@ -335,6 +336,7 @@ def service(draw: st.DrawFn, name: str, centers: list[str], pools: tuple[Pool, .
         timeout_ms=draw(milliseconds),
         alarm_cpu=draw(st.floats(0.0, 1.0)),
         class_of_service=draw(st.sampled_from(ServiceClass)),
+        dither=draw(st.booleans()),
         static_shares=tuple((center, draw(shares)) for center in chosen),
         clusters=tuple(draw(cluster(center, pools)) for center in chosen),
     )

@@ -26,6 +26,7 @@ NUMBER = re.compile(
     r"[+-]?((0|[1-9][0-9]{0,39})(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,3})?", re.ASCII
 )
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+SWITCH = {"true": True, "false": False}
 NAME_RULE = "1..63 of A-Z a-z 0-9 . _ - that begin with a letter or digit"
 
 
@@ -185,6 +186,15 @@ def integer(low: int, high: int) -> Rule[int]:
         return low
 
     return rule
+
+
+def switch(place: Place) -> bool:
+    """true or false, without quotes."""
+    node = place.node
+    if isinstance(node, Scalar) and node.plain and node.text in SWITCH:
+        return SWITCH[node.text]
+    place.report("true or false")
+    return False
 
 
 def number(low: float, high: float, *, above: str = "") -> Rule[float]:

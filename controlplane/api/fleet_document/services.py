@@ -14,6 +14,7 @@ from controlplane.api.fleet_document.reading import (
     name,
     number,
     reference,
+    switch,
 )
 from controlplane.domain.topology import (
     Cluster,
@@ -37,6 +38,7 @@ SERVICE_KEYS = (
     "timeout_ms",
     "alarm_cpu",
     "class_of_service",
+    "dither",
 )
 MACHINE_KEYS = ("capacity_rps", "servers", "idle_cpu", "full_cpu")
 CLUSTER_KEYS = ("datacenter", "endpoints", *MACHINE_KEYS, "pool", "cost")
@@ -81,6 +83,7 @@ def service(place: Place, sites: Sites) -> Service:
         class_of_service=entries.optional(
             "class_of_service", choice(ServiceClass), DEFAULTS.class_of_service
         ),
+        dither=entries.optional("dither", switch, DEFAULTS.dither),
     )
     # Beside a fault in the service itself this finding would only distract.
     if read.static_shares and place.findings.count == faults:

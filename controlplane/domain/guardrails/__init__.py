@@ -9,6 +9,9 @@
 - capacity: projected utilisation of every pool
 - reserves: who bears traffic; disaster-recovery and cloud centres join and leave
 - pools: all services of a cycle together overfill no shared pool
+- ledger, skill, trial: what a model said and what came, live and in the shadow
+- intervals: how sure a forecast is, and whether the last ones were as sure as they said
 - pacing: dwell, pause after a revert, changes per hour
+- dithering: a small shift by chance, within what all others allow
 - envelope: the order, and `judge`, which runs it
 """

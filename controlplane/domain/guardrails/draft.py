@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from controlplane.domain.dither import Dither
 from controlplane.domain.strategies.projection import UseByShare
 from controlplane.domain.strategies.situation import (
     GRID_OF_MANY,
@@ -39,6 +40,8 @@ class Course(StrEnum):
     DOUBTED = "doubted"
     # Off an overloaded split, against the strategy.
     RELIEF = "relief"
+    # Held but for a small shift by chance.
+    DITHER = "dither"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,7 @@ class Draft:
         use: utilisation of each centre by its share; empty while nothing is known.
         hot: whether a centre is past the hot level with the shares in force.
         cycles_over, counted_s: the revert guard's count, for the next state.
+        dither: the shift by chance that goes out with the target; None without one.
         demoted: why the model may not decide any more from the next cycle on; "" when it may.
     """
 
@@ -61,6 +65,7 @@ class Draft:
     cycles_over: int = 0
     counted_s: float = 0.0
     demoted: str = ""
+    dither: Dither | None = None
     notes: tuple[Note, ...] = ()
 
     @property

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from controlplane.domain.guardrails.bounds import exact, keeps_serving, within_bounds, within_step
 from controlplane.domain.guardrails.capacity import measured, relieved, within_capacity
+from controlplane.domain.guardrails.dithering import anchored, dithered
 from controlplane.domain.guardrails.draft import (
     NEGLIGIBLE,
     Course,
@@ -19,6 +20,7 @@ from controlplane.domain.guardrails.draft import (
     retargeted,
 )
 from controlplane.domain.guardrails.freshness import fresh, in_force, sane, suspected, trusted
+from controlplane.domain.guardrails.intervals import announced, compared
 from controlplane.domain.guardrails.learning import (
     margin,
     promise_kept,
@@ -47,8 +49,9 @@ from controlplane.domain.strategies.situation import Note, Proposal, Shares, Sit
 
 Guard = Callable[[Draft, Situation, GuardState, EnvelopeLimits], Draft]
 
-# Facts first, then what the move is, how far, whether it is worth it and whether it is time;
-# last the way out of an overload, which no earlier guard may block.
+# Facts first, then what the move is, how far, whether it is worth it and whether it is time; then
+# a shift by chance within all of that; last the way out of an overload, which no earlier guard may
+# block.
 GUARDS: tuple[Guard, ...] = (
     in_force,
     suspected,
@@ -69,6 +72,7 @@ GUARDS: tuple[Guard, ...] = (
     dwelt,
     cooled_down,
     within_budget,
+    dithered,
     relieved,
 )
 
@@ -80,6 +84,7 @@ OUTCOMES = {
     Course.RELIEF: Outcome.MOVED,
     Course.REVERT: Outcome.REVERTED,
     Course.RAMP: Outcome.RAMPED,
+    Course.DITHER: Outcome.DITHERED,
 }
 
 
@@ -150,8 +155,12 @@ def passages(
 
 
 def _read_on(situation: Situation, state: GuardState, limits: EnvelopeLimits) -> GuardState:
-    """The state with its ledger up to now, as the guards read it."""
-    return replace(state, ledger=settled(state.ledger, situation, limits.skill_cycles))
+    """The state with its ledger and its intervals up to now, as the guards read it."""
+    return replace(
+        state,
+        ledger=settled(state.ledger, situation, limits.skill_cycles),
+        calibration=compared(state.calibration, situation),
+    )
 
 
 def _drafts(
@@ -175,7 +184,7 @@ def _conceding(draft: Draft, concession: Concession | None) -> Draft:
     if concession is None:
         return draft
     moves = draft.course in OUTCOMES
-    given = replace(draft, course=draft.course if moves else Course.RELIEF)
+    given = replace(draft, course=draft.course if moves else Course.RELIEF, dither=None)
     return retargeted(given, concession.shares, POOL_SHARED, concession.reason)
 
 
@@ -191,12 +200,20 @@ def _next_state(
         demotion=_demotion(draft, situation, state),
         cycles_over=draft.cycles_over,
         counted_s=draft.counted_s,
+        calibration=announced(state.calibration, situation, draft.proposal, draft.target),
+        dither=None if draft.course is Course.RELIEF else draft.dither,
     )
     if draft.course not in OUTCOMES:
         return kept
+    if draft.course is Course.DITHER:
+        return _shifted(kept, draft, situation)
     # Whatever moved, the earlier promise is void.
     moved = replace(
-        kept, previous=situation.applied, moved_to=draft.target, expected_ms=0.0, cycles_over=0
+        kept,
+        previous=anchored(situation, state),
+        moved_to=draft.target,
+        expected_ms=0.0,
+        cycles_over=0,
     )
     if draft.course is Course.RAMP:
         return moved
@@ -211,6 +228,13 @@ def _next_state(
     if draft.course is Course.MOVE:
         return replace(moved, expected_ms=_promise_ms(draft, situation, limits))
     return moved
+
+
+def _shifted(kept: GuardState, draft: Draft, situation: Situation) -> GuardState:
+    """A shift by chance: the promise of the last move goes on at the shares that it leads to."""
+    before = kept.moved_to
+    promised = len(before) == len(draft.target) and distance(before, situation.applied) < NEGLIGIBLE
+    return replace(kept, moved_to=draft.target) if promised else kept
 
 
 def _demotion(draft: Draft, situation: Situation, state: GuardState) -> Demotion | None:

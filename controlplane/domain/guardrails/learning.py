@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 
 from controlplane.domain.guardrails.capacity import peak
+from controlplane.domain.guardrails.dithering import anchored
 from controlplane.domain.guardrails.draft import (
     NEGLIGIBLE,
     Course,
@@ -94,14 +95,15 @@ def worthwhile(
 ) -> Draft:
     """Hold unless the curve promises the least gain.
 
-    A hot centre's relief needs none, nor does a reserve that joins or leaves.
+    A hot centre's relief needs none, nor does a reserve that joins or leaves. What a shift by
+    chance costs now is no gain of a move.
     """
     if draft.course is not Course.MOVE or not draft.proposal.predicts or situation.muster.changing:
         return draft
     use = draft.use
     if draft.hot and peak(use, draft.target) < peak(use, situation.applied):
         return draft
-    now_ms = predicted_ms(draft.proposal, situation.applied)
+    now_ms = predicted_ms(draft.proposal, anchored(situation, state))
     then_ms = predicted_ms(draft.proposal, draft.target)
     if now_ms is None:
         return noted(draft, "gain_unknown", "the curve does not reach the shares in force")

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+from controlplane.domain.dither import DitherMode
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvelopeLimits:
@@ -31,6 +33,9 @@ class EnvelopeLimits:
         skill_margin, skill_spreads: relative error of a calm cycle that is never too much: the
             larger of the margin and so many spreads of the model's error on held-out rows.
         skill_reverts: reverts within two change windows that demote a model.
+        dither: which services are shifted by chance.
+        dither_offset: the shift of a share; dither_cycles: cycles that one lasts.
+        dither_cost: relative cost by the prediction that no shift may pass.
     """
 
     fresh_s: float = 120.0
@@ -60,6 +65,10 @@ class EnvelopeLimits:
     skill_margin: float = 0.05
     skill_spreads: float = 1.0
     skill_reverts: int = 2
+    dither: DitherMode = DitherMode.DECLARED
+    dither_offset: float = 0.02
+    dither_cycles: int = 6
+    dither_cost: float = 0.01
 
 
 def scaled(limits: EnvelopeLimits, factor: float) -> EnvelopeLimits:

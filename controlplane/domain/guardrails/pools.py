@@ -132,7 +132,8 @@ class _Balance:
             excess = self._use[pool] - self._level
             if excess <= SMALL:
                 return
-            part = 1.0 if row in self._tried else min(excess / added, 1.0)
+            whole = row in self._tried or added <= excess
+            part = 1.0 if whole else excess / added
             self._tried.add(row)
             back = self._facts.before[row] - self._shares[row]
             self._put(row, self._shares[row] + part * back if part < 1.0 else None)

@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from controlplane.domain.dither import Dither
 from controlplane.domain.guardrails.ledger import Ledger
 from controlplane.domain.strategies.situation import Note, Shares
+from controlplane.domain.uncertainty import Calibration
 
 
 class Outcome(StrEnum):
@@ -14,6 +16,7 @@ class Outcome(StrEnum):
     HELD = "held"
     RAMPED = "ramped"
     REVERTED = "reverted"
+    DITHERED = "dithered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,8 @@ class GuardState:
         reverts_s: times of the last reverts.
         ledger: what the model in service said and what came.
         demotion: the model that may not decide any more; None while it may.
+        calibration: how the intervals of the forecasts have held, and the one of the coming cycle.
+        dither: the small shift that is in force on purpose; None without one.
     """
 
     changes_s: tuple[float, ...] = ()
@@ -59,6 +64,8 @@ class GuardState:
     reverts_s: tuple[float, ...] = ()
     ledger: Ledger = field(default_factory=Ledger)
     demotion: Demotion | None = None
+    calibration: Calibration = field(default_factory=Calibration)
+    dither: Dither | None = None
 
     @property
     def demoted_model(self) -> str:
@@ -107,6 +114,8 @@ def rearranged(state: GuardState, demotion: Demotion | None) -> GuardState:
         cycles_over=0,
         ledger=Ledger(),
         demotion=demotion,
+        calibration=Calibration(),
+        dither=None,
     )
 
 

@@ -57,6 +57,11 @@ def test_what_fits_is_let_through() -> None:
     np.testing.assert_array_equal(fitted(facts, LIMITS), facts.after)
 
 
+def test_a_mover_that_weighs_next_to_nothing_is_taken_back_whole() -> None:
+    facts = two([1.8, 1e-309], 0.5, [0.5, 0.6])
+    np.testing.assert_allclose(fitted(facts, LIMITS)[1], [0.5, 0.5])
+
+
 def test_the_lowest_class_gives_way_first_and_of_one_class_the_largest_mover() -> None:
     # 0.75 in force, 0.90 with all moves: 0.05 too much.
     facts = two([0.6, 0.3, 0.6], 0.5, [0.6, 0.6, 0.6], rank=[0, 1, 2])
