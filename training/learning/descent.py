@@ -2,49 +2,57 @@
 
 Called by learning.network. The gradient is written out instead of recorded: at 32 rows a step
 autograd and the optimizer's bookkeeping cost several times the arithmetic. A test holds the step
-against torch.nn, torch.autograd and torch.optim.Adam.
+against torch.nn, torch.autograd and torch.optim.
+
+A network gets the same bits alone and among others. Nothing here adds up over networks, and the
+products of torch.bmm do not depend on how many there are; a test holds it to that.
 """
 
 from collections.abc import Sequence
 from itertools import pairwise
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from models.forward import LAYERS
 from training.learning.settings import NetworkSettings
 
-FloatArray = NDArray[np.float64]
+_SHAPES = tuple(
+    shape for fan_in, fan_out in pairwise(LAYERS) for shape in ((fan_in, fan_out), (1, fan_out))
+)
+PARAMETERS = sum(height * width for height, width in _SHAPES)
+# Floats: Adam's kernel rounds a remainder below its vectors differently, so there must be none.
+_VECTORS = 64
+_relu_gradient = torch.ops.aten.threshold_backward.grad_input
 
 
 class Weights:
-    """One flat tensor (networks, 3073) and its layers as views, so that Adam is a few calls."""
+    """The layers (networks, in, out) as views of one flat tensor, so that Adam is one call.
 
-    def __init__(self, flat: Tensor) -> None:
+    The flat tensor holds layer after layer, each of all networks: bmm is fast only where the
+    layer of the next network follows at once.
+    """
+
+    def __init__(self, flat: Tensor, networks: int) -> None:
         self.flat = flat
-        shapes = [
-            shape
-            for fan_in, fan_out in pairwise(LAYERS)
-            for shape in ((fan_in, fan_out), (1, fan_out))
-        ]
         parts, start = [], 0
-        for height, width in shapes:
-            stop = start + height * width
-            parts.append(flat[:, start:stop].view(-1, height, width))
+        for height, width in _SHAPES:
+            stop = start + networks * height * width
+            parts.append(flat[start:stop].view(networks, height, width))
             start = stop
+        self.parts = tuple(parts)
         self.w1, self.b1, self.w2, self.b2, self.w3, self.b3 = parts
 
-    @staticmethod
-    def size() -> int:
-        """Parameters of one network."""
-        return sum(fan_out * (fan_in + 1) for fan_in, fan_out in pairwise(LAYERS))
+    @classmethod
+    def zeros(cls, networks: int) -> "Weights":
+        """All parameters 0."""
+        vectors = -(-networks * PARAMETERS // _VECTORS)
+        return cls(torch.zeros(vectors * _VECTORS), networks)
 
     @classmethod
     def draw(cls, generators: Sequence[torch.Generator]) -> "Weights":
         """torch's own start for linear layers: uniform within 1 / sqrt(inputs)."""
-        weights = cls(torch.empty(len(generators), cls.size()))
+        weights = cls.zeros(len(generators))
         layers = (
             (weights.w1, weights.b1, LAYERS[0]),
             (weights.w2, weights.b2, LAYERS[1]),
@@ -57,70 +65,104 @@ class Weights:
                 bias[index].uniform_(-bound, bound, generator=generator)
         return weights
 
+    def keep(self, other: "Weights", chosen: Tensor) -> None:
+        """Take over the networks of `other` that are `chosen`, (networks,) bool."""
+        for mine, theirs in zip(self.parts, other.parts, strict=True):
+            mine[chosen] = theirs[chosen]
+
 
 class Descent:
     """Weights, their gradient and Adam; all networks advance together."""
 
-    def __init__(self, weights: Weights, settings: NetworkSettings) -> None:
+    def __init__(self, weights: Weights, networks: int, settings: NetworkSettings) -> None:
         self.weights = weights
-        self.gradient = Weights(torch.zeros_like(weights.flat))
+        self.gradient = Weights.zeros(networks)
         self.adam = _Adam(weights.flat, settings)
+        self.scratch: dict[int, _Scratch] = {}
+        self.networks = networks
 
-    def step(self, x: Tensor, y: Tensor) -> Tensor:
+    def step(self, x: Tensor, y: Tensor, error: Tensor) -> None:
         """Step on the mean squared error of x (networks, batch, 14), y (networks, batch, 1).
 
-        Returns:
-            (networks,) sum of squared errors before the step.
+        Args:
+            error: (networks, batch, 1), receives prediction - y before the step.
         """
-        w, g = self.weights, self.gradient
-        h1, h2, error = self._forward(x, y)
-        loss = error.square().sum(dim=(1, 2))
-        error.mul_(2.0 / x.shape[1])
-        _layer_gradient(h2, error, g.w3, g.b3)
-        back = torch.ops.aten.threshold_backward(torch.bmm(error, w.w3.mT), h2, 0)
-        _layer_gradient(h1, back, g.w2, g.b2)
-        back = torch.ops.aten.threshold_backward(torch.bmm(back, w.w2.mT), h1, 0)
-        _layer_gradient(x, back, g.w1, g.b1)
+        w, g, s = self.weights, self.gradient, self._scratch_of(x.shape[1])
+        torch.baddbmm(w.b1, x, w.w1, out=s.h1).relu_()
+        torch.baddbmm(w.b2, s.h1, w.w2, out=s.h2).relu_()
+        # One output: products and sums are faster than a matrix of one column.
+        row = w.w3.mT
+        torch.sum(torch.mul(s.h2, row, out=s.back2), 2, keepdim=True, out=error)
+        error.add_(w.b3).sub_(y)
+        torch.mul(error, 2.0 / x.shape[1], out=s.back3)
+        torch.sum(torch.mul(s.h2, s.back3, out=s.back2), 1, keepdim=True, out=g.w3.mT)
+        torch.sum(s.back3, 1, keepdim=True, out=g.b3)
+        torch.mul(s.back3, row, out=s.back2)
+        _relu_gradient(s.back2, s.h2, 0, grad_input=s.back2)
+        _layer_gradient(s.h1, s.back2, g.w2, g.b2)
+        torch.bmm(s.back2, w.w2.mT, out=s.back1)
+        _relu_gradient(s.back1, s.h1, 0, grad_input=s.back1)
+        _layer_gradient(x, s.back1, g.w1, g.b1)
         self.adam.step(g.flat)
-        return loss
 
-    def loss(self, x: Tensor, y: Tensor) -> FloatArray:
-        """Mean squared error of every network, (networks,) float64."""
-        _, _, error = self._forward(x, y)
-        return np.asarray(error.square().mean(dim=(1, 2), dtype=torch.float64).numpy())
-
-    def _forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def predict(self, x: Tensor) -> Tensor:
+        """Predict x (networks, rows, 14): (networks, rows, 1)."""
         w = self.weights
         h1 = torch.baddbmm(w.b1, x, w.w1).relu_()
         h2 = torch.baddbmm(w.b2, h1, w.w2).relu_()
-        return h1, h2, torch.baddbmm(w.b3, h2, w.w3).sub_(y)
+        return h2.mul_(w.w3.mT).sum(2, keepdim=True).add_(w.b3)
+
+    def _scratch_of(self, batch: int) -> "_Scratch":
+        # Two sizes: the batch, and what is left at the end of an epoch.
+        if batch not in self.scratch:
+            self.scratch[batch] = _Scratch(self.networks, batch)
+        return self.scratch[batch]
+
+
+class _Scratch:
+    """Hidden layers and errors of one batch: new memory in each step would cost a third of it."""
+
+    def __init__(self, networks: int, batch: int) -> None:
+        _, first, second, last = LAYERS
+        self.h1 = torch.empty(networks, batch, first)
+        self.h2 = torch.empty(networks, batch, second)
+        self.back1 = torch.empty(networks, batch, first)
+        self.back2 = torch.empty(networks, batch, second)
+        self.back3 = torch.empty(networks, batch, last)
 
 
 class _Adam:
-    """Adam (Kingma and Ba, 2015) with torch's constants, on a flat tensor."""
+    """Adam (Kingma and Ba, 2015) with torch's constants, by the kernel of torch.optim.AdamW.
+
+    The optimizer itself takes longer to call it than the kernel takes for one network.
+    """
 
     BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
     def __init__(self, weights: Tensor, settings: NetworkSettings) -> None:
         self.weights = weights
-        self.rate = settings.learning_rate
-        self.decay = 1.0 - settings.learning_rate * settings.weight_decay
+        self.settings = settings
         self.mean = torch.zeros_like(weights)
         self.square = torch.zeros_like(weights)
-        self.scratch = torch.empty_like(weights)
-        self.steps = 0
+        self.steps = torch.zeros(())
 
     def step(self, gradient: Tensor) -> None:
-        self.steps += 1
-        if self.decay != 1.0:
-            self.weights.mul_(self.decay)
-        self.mean.lerp_(gradient, 1.0 - self.BETA1)
-        self.square.mul_(self.BETA2).addcmul_(gradient, gradient, value=1.0 - self.BETA2)
-        correction = (1.0 - self.BETA2**self.steps) ** 0.5
-        torch.sqrt(self.square, out=self.scratch)
-        self.scratch.div_(correction).add_(self.EPSILON)
-        rate = self.rate / (1.0 - self.BETA1**self.steps)
-        self.weights.addcdiv_(self.mean, self.scratch, value=-rate)
+        self.steps.add_(1.0)
+        torch._fused_adamw_(
+            [self.weights],
+            [gradient],
+            [self.mean],
+            [self.square],
+            [],
+            [self.steps],
+            lr=self.settings.learning_rate,
+            beta1=self.BETA1,
+            beta2=self.BETA2,
+            weight_decay=self.settings.weight_decay,
+            eps=self.EPSILON,
+            amsgrad=False,
+            maximize=False,
+        )
 
 
 def _layer_gradient(inputs: Tensor, back: Tensor, weight: Tensor, bias: Tensor) -> None:

@@ -1,31 +1,42 @@
-"""Training the 14-64-32-1 network in torch; several networks of equal size at once.
+"""Training the 14-64-32-1 network in torch; many networks as one tensor program.
 
-Called by learning.version. All tensors carry a leading axis (networks, ...), so an ensemble or
-many services are one tensor program.
+Called by learning.version. An ensemble's members, many services and many seeds are the same here:
+networks that advance together, up to `TOGETHER` of them.
 
 Deterministic: one thread, seeded generators, no operation with a free order of summation. The
-same data, settings and seed give the same bits on one machine.
+same data, settings and seed give the same bits on one machine, alone and among others.
 """
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from models.forward import Mlp
+from models.forward import LAYERS, Mlp
 from training.learning.descent import Descent, Weights
-from training.learning.scaling import Scaler, fit_scaler, scale
+from training.learning.scaling import TARGET, WIDTH, Scaler, fit_scaler, scaled_table
 from training.learning.settings import HeldOut, Keep, NetworkSettings
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# More networks at once share the cost of a call, until their weights, gradients and Adam's two
+# averages (49 KB each) no longer fit beside the batch into a core's second cache.
+TOGETHER = 20
+_INPUTS = LAYERS[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Epoch:
-    """Progress: 1-based number of the epoch and mean squared errors in units of the target."""
+    """Progress: mean squared errors in units of the target, the mean over the networks.
+
+    `number` counts from 1 to `total`, on through networks that are not trained together.
+    """
 
     number: int
     total: int
@@ -34,6 +45,24 @@ class Epoch:
 
 
 Progress = Callable[[Epoch], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Lesson:
+    """Rows in order of time, and the networks to train on them.
+
+    Attributes:
+        x: (rows, 14) float64, in the units of the features; NaN is missing, becomes the mean.
+        y: (rows,) in the unit of the target.
+        seeds: one for each network.
+        samples: for each network the rows to train on, repeated where drawn repeatedly; () is all
+            rows that `split_rows` does not hold out. Held-out rows must not be among them.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    seeds: tuple[int, ...]
+    samples: tuple[IntArray, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,51 +84,41 @@ class TrainedNetwork:
 class Split:
     """Row indices: trained on, and held out."""
 
-    train: NDArray[np.int64]
-    held: NDArray[np.int64]
+    train: IntArray
+    held: IntArray
 
 
 def train_network(
     x: FloatArray, y: FloatArray, settings: NetworkSettings, seed: int, progress: Progress
 ) -> TrainedNetwork:
     """Train one network on x (rows, 14) with missing = NaN and y (rows,), in order of time."""
-    return train_networks(x[None], y[None], settings, (seed,), progress)[0]
+    return train_networks([Lesson(x=x, y=y, seeds=(seed,))], settings, progress)[0][0]
 
 
 def train_networks(
-    x: FloatArray,
-    y: FloatArray,
-    settings: NetworkSettings,
-    seeds: Sequence[int],
-    progress: Progress,
-) -> tuple[TrainedNetwork, ...]:
-    """Train one network per seed, all at once.
+    lessons: Sequence[Lesson], settings: NetworkSettings, progress: Progress
+) -> tuple[tuple[TrainedNetwork, ...], ...]:
+    """Train every network of every lesson; those with equally many rows advance together.
 
     Args:
-        x: (networks, rows, 14), in the units of the features; NaN is missing and becomes the mean.
-        y: (networks, rows), in the unit of the target.
-        progress: told after every epoch, with the losses' mean over the networks.
+        progress: told after every epoch.
 
     Returns:
-        One trained network per seed, in that order; each as if it had been trained alone up to
-        rounding.
+        For each lesson one network per seed, in that order, each with the bits that it would have
+        had alone.
     """
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(mode=True)
-    split = split_rows(x.shape[1], settings)
-    scaler = fit_scaler(x[:, split.train], y[:, split.train], settings.target)
-    inputs, targets = scale(scaler, x, y)
-    run = _Run(inputs, targets, split, settings, seeds)
-    with torch.inference_mode():
-        losses, best, weights = run.train(progress, np.square(scaler.y_scale))
-    return tuple(
-        TrainedNetwork(
-            mlp=_mlp(weights, scaler, index),
-            losses=losses[index],
-            best_epoch=int(best[index]) + 1,
-        )
-        for index in range(len(seeds))
-    )
+    tasks = [task for lesson in lessons for task in _tasks(lesson, settings)]
+    groups = _groups(tasks)
+    trained: dict[int, TrainedNetwork] = {}
+    for place, group in enumerate(groups):
+        tell = _Tell(progress, place * settings.epochs, len(groups) * settings.epochs)
+        with torch.inference_mode():
+            networks = _Run([tasks[index] for index in group], settings).train(tell)
+        trained.update(zip(group, networks, strict=True))
+    ordered = iter(trained[index] for index in range(len(tasks)))
+    return tuple(tuple(next(ordered) for _ in lesson.seeds) for lesson in lessons)
 
 
 def split_rows(rows: int, settings: NetworkSettings) -> Split:
@@ -112,64 +131,128 @@ def split_rows(rows: int, settings: NetworkSettings) -> Split:
     return Split(train=np.setdiff1d(np.arange(rows), chosen), held=chosen)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Task:
+    """One network to train: rows of a scaled table (rows, 16) that it shares with its lesson."""
+
+    table: Tensor
+    scaler: Scaler
+    rows: Tensor
+    held: Tensor
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Tell:
+    """Numbers the epochs of one group among those of all."""
+
+    progress: Progress
+    before: int
+    total: int
+
+    def __call__(self, epoch: int, losses: FloatArray) -> None:
+        train_loss, validation_loss = losses.mean(axis=0)
+        self.progress(
+            Epoch(
+                number=self.before + epoch + 1,
+                total=self.total,
+                train_loss=float(train_loss),
+                validation_loss=float(validation_loss),
+            )
+        )
+
+
+def _tasks(lesson: Lesson, settings: NetworkSettings) -> Iterable[_Task]:
+    split = split_rows(len(lesson.y), settings)
+    scaler = fit_scaler(lesson.x[split.train], lesson.y[split.train], settings.target)
+    table = scaled_table(scaler, lesson.x, lesson.y)
+    samples = lesson.samples or (split.train,) * len(lesson.seeds)
+    held = table[torch.from_numpy(split.held)]
+    for seed, sample in zip(lesson.seeds, samples, strict=True):
+        rows = torch.from_numpy(sample)
+        yield _Task(table=table, scaler=scaler, rows=rows, held=held, seed=seed)
+
+
+def _groups(tasks: Sequence[_Task]) -> list[list[int]]:
+    """Indices of tasks that go together: of equal size, in groups of about the same number."""
+    sizes: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for index, task in enumerate(tasks):
+        sizes[len(task.rows), len(task.held)].append(index)
+    groups: list[list[int]] = []
+    for members in sizes.values():
+        parts = -(-len(members) // TOGETHER)
+        cuts = [part * len(members) // parts for part in range(parts + 1)]
+        groups.extend(members[a:b] for a, b in pairwise(cuts))
+    return groups
+
+
 class _Run:
-    """One training run: x (networks, rows, 14) and y (networks, rows, 1), float32, scaled."""
+    """One group of networks in training."""
 
-    def __init__(
-        self,
-        x: Tensor,
-        y: Tensor,
-        split: Split,
-        settings: NetworkSettings,
-        seeds: Sequence[int],
-    ) -> None:
-        train, held = torch.from_numpy(split.train), torch.from_numpy(split.held)
-        self.x, self.y = x[:, train], y[:, train]
-        self.held_x, self.held_y = x[:, held], y[:, held]
-        self.settings = settings
-        self.generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+    def __init__(self, tasks: Sequence[_Task], settings: NetworkSettings) -> None:
+        self.tasks, self.settings = tasks, settings
+        self.unit = np.array([task.scaler.y_scale**2 for task in tasks])
+        held = torch.stack([task.held for task in tasks])
+        self.held_x = held[:, :, :_INPUTS].contiguous()
+        self.held_y = held[:, :, TARGET:]
+        # Each epoch's shuffled rows are written to the same memory, so that the views of its
+        # steps are made once.
+        self.shuffled = torch.empty(len(tasks), len(tasks[0].rows), WIDTH)
+        self.errors = torch.empty(len(tasks), len(tasks[0].rows), 1)
+        views = (self.shuffled[:, :, :_INPUTS], self.shuffled[:, :, TARGET:], self.errors)
+        self.steps = [
+            tuple(view[:, start : start + settings.batch] for view in views)
+            for start in range(0, self.errors.shape[1], settings.batch)
+        ]
+        self.generators = [torch.Generator().manual_seed(task.seed) for task in tasks]
         self.weights = Weights.draw(self.generators)
-        self.descent = Descent(self.weights, settings)
+        self.descent = Descent(self.weights, len(tasks), settings)
 
-    def train(
-        self, progress: Progress, unit: FloatArray
-    ) -> tuple[FloatArray, NDArray[np.int64], Weights]:
-        """Run all epochs; `unit` (networks,) turns scaled losses into squared target units."""
-        networks, epochs = self.x.shape[0], self.settings.epochs
+    def train(self, tell: Callable[[int, FloatArray], None]) -> list[TrainedNetwork]:
+        """Run all epochs; `tell` gets the epoch, from 0, and its losses (networks, 2)."""
+        networks, epochs = len(self.tasks), self.settings.epochs
         losses = np.empty((networks, 2, epochs))
         best_loss = np.full(networks, np.inf)
         best = np.zeros(networks, dtype=np.int64)
-        kept = self.weights.flat.clone()
+        kept = self.weights
+        if self.settings.keep is Keep.BEST:
+            kept = Weights(self.weights.flat.clone(), networks)
         for epoch in range(epochs):
-            losses[:, 0, epoch] = self._epoch() * unit
-            losses[:, 1, epoch] = self.descent.loss(self.held_x, self.held_y) * unit
+            losses[:, 0, epoch] = self._epoch() * self.unit
+            losses[:, 1, epoch] = self._validation() * self.unit
             better = losses[:, 1, epoch] < best_loss
             best[better], best_loss[better] = epoch, losses[better, 1, epoch]
-            if self.settings.keep is Keep.BEST:
-                kept[better] = self.weights.flat[better]
-            train_loss, validation_loss = losses[:, :, epoch].mean(axis=0)
-            progress(
-                Epoch(
-                    number=epoch + 1,
-                    total=epochs,
-                    train_loss=float(train_loss),
-                    validation_loss=float(validation_loss),
-                )
+            if kept is not self.weights:
+                kept.keep(self.weights, torch.from_numpy(better))
+            tell(epoch, losses[:, :, epoch])
+        return [
+            TrainedNetwork(
+                mlp=_mlp(kept, task.scaler, index),
+                losses=losses[index],
+                best_epoch=int(best[index]) + 1,
             )
-        if self.settings.keep is Keep.LAST:
-            kept = self.weights.flat
-        return losses, best, Weights(kept)
+            for index, task in enumerate(self.tasks)
+        ]
 
     def _epoch(self) -> FloatArray:
-        networks, rows, _ = self.x.shape
-        order = torch.stack([torch.randperm(rows, generator=g) for g in self.generators])
-        pick = torch.arange(networks)[:, None]
-        x, y = self.x[pick, order], self.y[pick, order]
-        total = torch.zeros(networks, dtype=torch.float64)
-        for start in range(0, rows, self.settings.batch):
-            stop = min(start + self.settings.batch, rows)
-            total += self.descent.step(x[:, start:stop], y[:, start:stop])
-        return np.asarray((total / rows).numpy())
+        """One pass over the rows; mean squared errors before each step, (networks,)."""
+        for shuffled, task, generator in zip(
+            self.shuffled, self.tasks, self.generators, strict=True
+        ):
+            order = task.rows[torch.randperm(len(task.rows), generator=generator)]
+            torch.index_select(task.table, 0, order, out=shuffled)
+        for x, y, error in self.steps:
+            self.descent.step(x, y, error)
+        return _mean_square(self.errors)
+
+    def _validation(self) -> FloatArray:
+        return _mean_square(self.descent.predict(self.held_x).sub_(self.held_y))
+
+
+def _mean_square(errors: Tensor) -> FloatArray:
+    # By numpy in each network's own rows: the same order of summation alone and among others.
+    squares = np.square(errors[:, :, 0].numpy(), dtype=np.float64)
+    return np.asarray(squares.mean(axis=1))
 
 
 def _mlp(weights: Weights, scaler: Scaler, index: int) -> Mlp:
@@ -180,8 +263,8 @@ def _mlp(weights: Weights, scaler: Scaler, index: int) -> Mlp:
         b2=weights.b2[index, 0].numpy().copy(),
         w3=weights.w3[index].numpy().copy(),
         b3=weights.b3[index, 0].numpy().copy(),
-        x_mean=scaler.x_mean[index],
-        x_scale=scaler.x_scale[index],
-        y_mean=float(scaler.y_mean[index]),
-        y_scale=float(scaler.y_scale[index]),
+        x_mean=scaler.x_mean,
+        x_scale=scaler.x_scale,
+        y_mean=scaler.y_mean,
+        y_scale=scaler.y_scale,
     )

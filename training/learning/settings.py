@@ -7,7 +7,7 @@ another name. The digest of the settings is part of a version's provenance.
 import dataclasses
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -43,6 +43,8 @@ class NetworkSettings:
         learning_rate, weight_decay: of Adam (decoupled decay, per step).
         target, keep, held_out: see there; the best epoch is recorded in either case.
         validation_share: part of the rows, 0..1, that is held out.
+        members: networks that are trained; several differ by their seed and by the days that they
+            are drawn (`training.learning.ensemble`).
     """
 
     epochs: int
@@ -53,6 +55,7 @@ class NetworkSettings:
     keep: Keep = Keep.BEST
     held_out: HeldOut = HeldOut.TAIL
     validation_share: float = 0.1
+    members: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +77,9 @@ class TrainingSettings:
         return hashlib.sha256(content.encode()).hexdigest()
 
 
+MEMBERS = 5
 # A residual is small and mostly noise: few epochs, some decay, the best epoch.
-_RESIDUAL = NetworkSettings(epochs=40, weight_decay=1e-4)
+_RESIDUAL = NetworkSettings(epochs=40, weight_decay=1e-4, members=MEMBERS)
 # A few hundred rows: smaller batches make up for the few steps of an epoch.
 _SMALL = NetworkSettings(
     epochs=150, batch=16, weight_decay=1e-3, held_out=HeldOut.SPREAD, validation_share=0.2
@@ -95,6 +99,8 @@ SETTINGS = MappingProxyType(
             residual=_RESIDUAL,
         ),
         "residual": TrainingSettings(name="residual", mlp=None, residual=_RESIDUAL),
-        "quick": TrainingSettings(name="quick", mlp=_SMALL, residual=_SMALL),
+        "quick": TrainingSettings(
+            name="quick", mlp=_SMALL, residual=replace(_SMALL, members=MEMBERS)
+        ),
     }
 )

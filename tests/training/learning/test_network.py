@@ -8,7 +8,15 @@ import torch
 
 from models.forward import predict
 from training.learning.descent import Descent, Weights
-from training.learning.network import Epoch, split_rows, train_network, train_networks
+from training.learning.network import (
+    TOGETHER,
+    Epoch,
+    Lesson,
+    TrainedNetwork,
+    split_rows,
+    train_network,
+    train_networks,
+)
 from training.learning.settings import SETTINGS, HeldOut, Keep, NetworkSettings, Target
 
 
@@ -53,7 +61,8 @@ def test_steps_equal_torch_autograd_and_adam(decay: float) -> None:
     weights = Weights.draw([torch.Generator().manual_seed(1)])
     network = reference(weights)
     optimizer = torch.optim.AdamW(network.parameters(), lr=0.001, weight_decay=decay)
-    descent = Descent(weights, settings)
+    descent = Descent(weights, 1, settings)
+    error = torch.empty(1, 32, 1)
     generator = torch.Generator().manual_seed(2)
     for _ in range(25):
         x = torch.randn(32, 14, generator=generator)
@@ -63,8 +72,8 @@ def test_steps_equal_torch_autograd_and_adam(decay: float) -> None:
         loss.backward()
         optimizer.step()
         with torch.inference_mode():
-            total = descent.step(x[None], y[None])
-        assert float(total[0]) / 32 == pytest.approx(float(loss.detach()), rel=1e-4)
+            descent.step(x[None], y[None], error)
+        assert float(error.square().mean()) == pytest.approx(float(loss.detach()), rel=1e-4)
     torch.testing.assert_close(weights.w1[0].T, network[0].weight.detach(), atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(weights.w3[0].T, network[4].weight.detach(), atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(weights.b2[0, 0], network[2].bias.detach(), atol=1e-5, rtol=1e-4)
@@ -88,16 +97,56 @@ def test_same_seed_same_bits_and_another_seed_others() -> None:
     assert not np.array_equal(first.mlp.w1, other.mlp.w1)
 
 
-def test_many_at_once_equal_each_alone() -> None:
-    problems = [problem(seed=seed) for seed in range(3)]
-    settings = NetworkSettings(epochs=4)
-    x = np.stack([x for x, _ in problems])
-    y = np.stack([y for _, y in problems])
-    together = train_networks(x, y, settings, (5, 6, 7), silent)
-    for index, (rows, target) in enumerate(problems):
-        alone = train_network(rows, target, settings, 5 + index, silent)
-        np.testing.assert_allclose(together[index].mlp.w2, alone.mlp.w2, atol=1e-4)
-        np.testing.assert_allclose(together[index].losses, alone.losses, rtol=1e-3)
+def assert_same(mine: TrainedNetwork, theirs: TrainedNetwork) -> None:
+    for part in ("w1", "b1", "w2", "b2", "w3", "b3", "x_mean", "x_scale"):
+        np.testing.assert_array_equal(getattr(mine.mlp, part), getattr(theirs.mlp, part))
+    np.testing.assert_array_equal(mine.losses, theirs.losses)
+    assert mine.best_epoch == theirs.best_epoch
+
+
+@pytest.mark.parametrize("keep", list(Keep))
+@pytest.mark.parametrize("services", [2, 3, TOGETHER + 3])
+def test_many_at_once_are_bit_for_bit_what_each_is_alone(services: int, keep: Keep) -> None:
+    problems = [problem(rows=407, seed=seed) for seed in range(services)]
+    settings = NetworkSettings(epochs=4, keep=keep)
+    lessons = [Lesson(x=x, y=y, seeds=(5 + i,)) for i, (x, y) in enumerate(problems)]
+    together = train_networks(lessons, settings, silent)
+    for index, (x, y) in enumerate(problems):
+        assert_same(together[index][0], train_network(x, y, settings, 5 + index, silent))
+
+
+def test_lessons_of_unequal_length_are_told_apart() -> None:
+    problems = [problem(rows) for rows in (100, 140, 100)]
+    lessons = [Lesson(x=x, y=y, seeds=(1, 2)) for x, y in problems]
+    settings = NetworkSettings(epochs=3)
+    seen: list[tuple[int, int]] = []
+    trained = train_networks(
+        lessons, settings, lambda epoch: seen.append((epoch.number, epoch.total))
+    )
+    assert seen == [(number, 6) for number in range(1, 7)]
+    for lesson, networks in zip(lessons, trained, strict=True):
+        for seed, network in zip(lesson.seeds, networks, strict=True):
+            assert_same(network, train_network(lesson.x, lesson.y, settings, seed, silent))
+
+
+def test_a_sample_is_what_a_network_sees() -> None:
+    x, y = problem(300)
+    settings = NetworkSettings(epochs=3)
+    train = split_rows(300, settings).train
+    half = np.repeat(train[: len(train) // 2], 2)
+    lesson = Lesson(x=x, y=y, seeds=(1, 1), samples=(train, half))
+    everything, sampled = train_networks([lesson], settings, silent)[0]
+    assert_same(everything, train_network(x, y, settings, 1, silent))
+    # The target of a row that no sample has changes nothing: the inputs alone are not scaled.
+    wild = y.copy()
+    wild[half[-1] + 1 : train[-1] + 1] = 1e6
+    unscaled = NetworkSettings(epochs=3, target=Target.UNSCALED)
+    tame, same = (
+        train_networks([Lesson(x=x, y=t, seeds=(1,), samples=(half,))], unscaled, silent)[0][0]
+        for t in (y, wild)
+    )
+    assert_same(tame, same)
+    assert not np.array_equal(everything.mlp.w1, sampled.mlp.w1)
 
 
 @pytest.mark.parametrize("target", list(Target))

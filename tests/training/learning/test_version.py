@@ -18,7 +18,7 @@ from training.learning.law_fit import Declared
 from training.learning.network import Epoch
 from training.learning.profile import PARTS, daily_profile
 from training.learning.settings import SETTINGS, NetworkSettings, TrainingSettings
-from training.learning.version import Job, train_version
+from training.learning.version import Job, train_version, train_versions
 from training.simulation import simulator, weather
 from training.simulation.arrivals import DAY_MINUTES
 from training.simulation.world import load_world
@@ -75,6 +75,43 @@ def test_same_data_settings_and_seed_give_the_same_digest() -> None:
     assert train_version(rows(seed=1), job(), silent).digest != first.digest
 
 
+ENSEMBLE = TrainingSettings(
+    name="ensemble", mlp=NetworkSettings(epochs=2), residual=NetworkSettings(epochs=2, members=5)
+)
+
+
+def test_many_versions_at_once_have_the_digests_that_each_has_alone() -> None:
+    datasets = [rows(600, seed=0), rows(700), rows(600, seed=2)]
+    jobs = [job(ENSEMBLE, seed) for seed in range(3)]
+    together = train_versions(datasets, jobs, silent)
+    assert len({artifact.digest for artifact in together}) == 3
+    for data, asked, artifact in zip(datasets, jobs, together, strict=True):
+        assert artifact.digest == train_version(data, asked, silent).digest
+
+
+def test_versions_without_a_residual_are_trained_among_others() -> None:
+    datasets = [rows(600), without_cpu(rows(600))]
+    whole, bare = train_versions(datasets, [job(ENSEMBLE)] * 2, silent)
+    assert len(whole.residuals) == 5
+    assert bare.residuals == ()
+    assert list(bare.losses) == ["mlp"]
+    assert train_versions([], [], silent) == ()
+
+
+def test_jobs_with_different_settings_are_refused() -> None:
+    with pytest.raises(ValueError, match="different settings"):
+        train_versions([rows(100)] * 2, [job(SHORT), job(ENSEMBLE)], silent)
+
+
+def test_the_members_of_the_ensemble_differ() -> None:
+    artifact = train_version(rows(600), job(ENSEMBLE), silent)
+    names = ["mlp", *(f"residual_{member}" for member in range(1, 6))]
+    assert list(artifact.losses) == list(artifact.best_epoch) == names
+    assert "residual_member_sd" in artifact.scores
+    assert len({member.w1.tobytes() for member in artifact.residuals}) == 5
+    assert len({member.x_mean.tobytes() for member in artifact.residuals}) == 1
+
+
 def test_a_version_is_stored_and_served_as_it_was_trained(tmp_path: Path) -> None:
     data = rows(4 * DAY_MINUTES)
     artifact = train_version(data, job(), silent)
@@ -96,7 +133,7 @@ def test_a_version_is_stored_and_served_as_it_was_trained(tmp_path: Path) -> Non
 def test_quick_learns_from_a_few_hundred_rows() -> None:
     artifact = train_version(rows(300), job(SETTINGS["quick"]), silent)
     assert artifact.mlp is not None
-    assert artifact.residuals
+    assert len(artifact.residuals) == 5
     assert artifact.scores["hybrid_mape_pct"] < 8.0
     assert artifact.scores["hybrid_rmse_ms"] <= 1.05 * artifact.scores["greybox_rmse_ms"]
     assert artifact.losses["mlp"].shape == (2, 150)
