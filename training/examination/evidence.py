@@ -1,0 +1,115 @@
+"""What the checks read: rows, laws, and how far each centre's response times are from its law.
+
+Made once per examination. Arrays are (n,), NaN where a metric is missing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms, utilization
+from models.artifact import LawRecord, ModelArtifact
+from models.examination import Check
+from training.dataset import CenterSeries, Dataset
+from training.learning.projection import greybox_ms
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+# Fewer rows or moves decide nothing.
+FEWEST = 30
+# A period is followed by the next one when no more than this many have passed.
+NEXT_PERIOD = 1.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CenterEvidence:
+    """One centre.
+
+    Attributes:
+        name: `primary` or `secondary`.
+        use: utilisation by CPU and the fitted law.
+        excess: log(response time / what the law says at that use).
+    """
+
+    name: str
+    series: CenterSeries
+    use: FloatArray
+    excess: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evidence:
+    """Everything that the checks read.
+
+    Attributes:
+        followed: (n - 1,) whether the row after row i is of the period after it.
+        excess: log(label / mean of the laws at the ratio of the row).
+    """
+
+    dataset: Dataset
+    artifact: ModelArtifact
+    centers: tuple[CenterEvidence, CenterEvidence]
+    followed: BoolArray
+    excess: FloatArray
+
+
+def gather(dataset: Dataset, artifact: ModelArtifact) -> Evidence:
+    """Compute what the checks share."""
+    laws = (_law(artifact.primary), _law(artifact.secondary))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess = np.log(dataset.response_time_ms) - np.log(greybox_ms(dataset, laws))
+    return Evidence(
+        dataset=dataset,
+        artifact=artifact,
+        centers=(
+            _center("primary", dataset.primary, laws[0]),
+            _center("secondary", dataset.secondary, laws[1]),
+        ),
+        followed=_followed(dataset.time_s),
+        excess=np.where(np.isfinite(excess), excess, np.nan),
+    )
+
+
+def undecided(code: str, limit: float, what: str) -> Check:
+    """A check that the rows cannot decide."""
+    return Check(code=code, passed=True, figure=0.0, limit=limit, message=f"not decided: {what}")
+
+
+def ranks_agree(one: FloatArray, other: FloatArray) -> float:
+    """Spearman's rank correlation over the rows that have both; 0 with fewer than `FEWEST`."""
+    known = np.isfinite(one) & np.isfinite(other)
+    if known.sum() < FEWEST:
+        return 0.0
+    ranks = [np.argsort(np.argsort(values[known])).astype(np.float64) for values in (one, other)]
+    spread = float(np.std(ranks[0]) * np.std(ranks[1]))
+    return float(np.cov(ranks[0], ranks[1], bias=True)[0, 1]) / spread
+
+
+def _law(record: LawRecord) -> CenterLaw:
+    return CenterLaw(
+        base_ms=record.base_ms,
+        contention=record.contention,
+        wait_ms=record.wait_ms,
+        servers=record.servers,
+        saturation=record.saturation,
+        idle_cpu=record.idle_cpu,
+        full_cpu=record.full_cpu,
+    )
+
+
+def _center(name: str, series: CenterSeries, law: CenterLaw) -> CenterEvidence:
+    use = utilization(law, series.cpu_avg)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess = np.log(series.response_time_ms) - np.log(response_time_ms(law, use))
+    return CenterEvidence(
+        name=name, series=series, use=use, excess=np.where(np.isfinite(excess), excess, np.nan)
+    )
+
+
+def _followed(time_s: FloatArray) -> BoolArray:
+    gaps = np.diff(time_s)
+    if not gaps.size:
+        return np.zeros(0, dtype=np.bool_)
+    return np.asarray(gaps <= NEXT_PERIOD * np.median(gaps))

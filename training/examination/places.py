@@ -1,0 +1,131 @@
+"""Places: each centre's metrics are its own, and the ratio did what it says.
+
+Columns that were exchanged keep every mean and every spread; what they lose is whom they follow.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from models.examination import Check
+from training.examination.evidence import (
+    FEWEST,
+    CenterEvidence,
+    Evidence,
+    FloatArray,
+    ranks_agree,
+    undecided,
+)
+
+MOST_SHARE_OFF = 0.01
+# Change of the observed share with the ratio; 1 where the ratio is the actuator's.
+LEAST_SLOPE = 0.5
+# Standard errors from which a slope counts as known to be on the wrong side.
+SURE = 4.0
+LEAST_RANKS = 0.1
+MOST_FOREIGN = 0.1
+
+
+def share_of_rates(evidence: Evidence) -> Check:
+    """Hold the observed share against the loads of both centres."""
+    data = evidence.dataset
+    loads = [(data.primary.request_rate_rps, data.secondary.request_rate_rps)]
+    loads.append((data.primary.ingress_bandwidth_bps, data.secondary.ingress_bandwidth_bps))
+    for one, other in loads:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            off = np.abs(data.primary.traffic_share - one / (one + other))
+        off = off[np.isfinite(off)]
+        if off.size >= FEWEST:
+            figure = float(np.median(off))
+            return Check(
+                code="share_of_rates",
+                passed=figure <= MOST_SHARE_OFF,
+                figure=figure,
+                limit=MOST_SHARE_OFF,
+                message=f"the observed share is {figure:.3f} off that of the loads, in the median",
+            )
+    return undecided("share_of_rates", MOST_SHARE_OFF, "no loads of both centres")
+
+
+def share_follows_ratio(evidence: Evidence) -> Check:
+    """Ask that the observed share of the next period grows with the ratio of the row."""
+    data = evidence.dataset
+    share = data.primary.traffic_share[1:]
+    known = evidence.followed & np.isfinite(share)
+    ratio = data.ratio[:-1][known]
+    if known.sum() < FEWEST or np.ptp(ratio) <= 0:
+        return undecided("share_follows_ratio", LEAST_SLOPE, "the ratio does not vary")
+    slopes, errors = _slopes([ratio], share[known])
+    sure = float(errors[0, 0]) ** 0.5 * SURE
+    return Check(
+        code="share_follows_ratio",
+        passed=float(slopes[0]) + sure >= LEAST_SLOPE,
+        figure=float(slopes[0]),
+        limit=LEAST_SLOPE,
+        message=f"the observed share changes by {slopes[0]:.2f} when the ratio changes by 1",
+    )
+
+
+def cpu_follows_own_rate(evidence: Evidence) -> Iterator[Check]:
+    """Ask of both centres that CPU goes with the own requests rather than with the other's.
+
+    By changes from row to row, which leave out what else keeps a machine busy.
+    """
+    for own, other in _both(evidence):
+        code = f"{own.name}_cpu_own"
+        changes = [np.diff(each.series.request_rate_rps) for each in (own, other)]
+        cpu = np.diff(own.series.cpu_avg)
+        known = evidence.followed & np.isfinite(cpu) & np.isfinite(changes[0] + changes[1])
+        if known.sum() < FEWEST:
+            yield undecided(code, -SURE, "CPU or requests of a centre are missing")
+            continue
+        slopes, errors = _slopes([change[known] for change in changes], cpu[known])
+        variance = float(errors[0, 0] + errors[1, 1] - 2.0 * errors[0, 1])
+        figure = float(slopes[0] - slopes[1]) / max(variance, 1e-30) ** 0.5
+        yield Check(
+            code=code,
+            passed=figure >= -SURE,
+            figure=figure,
+            limit=-SURE,
+            message=(
+                f"the {own.name}'s CPU follows its own requests more than the other centre's by "
+                f"{figure:.1f} standard errors"
+            ),
+        )
+
+
+def response_follows_own_load(evidence: Evidence) -> Iterator[Check]:
+    """Ask of both centres that response times rise with the own load, not with the other's."""
+    for own, other in _both(evidence):
+        response = own.series.response_time_ms
+        code = f"{own.name}_response_own"
+        if np.isfinite(response + own.use + other.use).sum() < FEWEST:
+            yield undecided(code, LEAST_RANKS, "response times or CPU of a centre are missing")
+            continue
+        mine, foreign = ranks_agree(response, own.use), ranks_agree(response, other.use)
+        yield Check(
+            code=code,
+            passed=mine >= LEAST_RANKS and foreign - mine <= MOST_FOREIGN,
+            figure=mine,
+            limit=LEAST_RANKS,
+            message=(
+                f"the {own.name}'s response time agrees with its own load by a rank correlation "
+                f"of {mine:.2f}, with the other centre's by {foreign:.2f}"
+            ),
+        )
+
+
+def _both(evidence: Evidence) -> tuple[tuple[CenterEvidence, CenterEvidence], ...]:
+    first, second = evidence.centers
+    return (first, second), (second, first)
+
+
+def _slopes(columns: list[FloatArray], y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Least squares with an intercept: slopes (k,) and their covariance (k, k)."""
+    x = np.column_stack(columns)
+    x = x - x.mean(axis=0)
+    inverse = np.linalg.pinv(x.T @ x)
+    slopes = inverse @ x.T @ (y - y.mean())
+    rest = y - y.mean() - x @ slopes
+    freedom = max(y.size - len(columns) - 1, 1)
+    return slopes, inverse * float(rest @ rest) / freedom
