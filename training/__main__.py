@@ -1,8 +1,9 @@
-"""`python -m training`: simulate a data set, train a version, show one.
+"""`python -m training`: simulate or import a data set, train a version, show one.
 
-Started by `signalbox simulate` and `signalbox models train` as a process of its own, so that
-serving never loads torch. Results go to standard output (`--json`: one JSON line), progress and
-errors to standard error. Exit codes as docs/cli.md: 2 for input to be corrected, 130 interrupted.
+Started by `signalbox simulate`, `dataset import` and `models train` as a process of its own, so
+that serving never loads torch. Results go to standard output (`--json`: one JSON line), progress
+and errors to standard error. Exit codes as docs/cli.md: 2 for input to be corrected, 5 refused,
+6 for a source that is away, 130 interrupted.
 """
 
 import json
@@ -18,7 +19,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from controlplane.domain.errors import Invalid
+from controlplane.domain.errors import ControlPlaneError, Invalid, Refused, Retryable
 from controlplane.domain.features import SCHEMA_DIGEST
 from models import storage
 from models.errors import ArtifactError
@@ -28,11 +29,11 @@ from training.learning.settings import SETTINGS
 from training.simulation import arrivals, simulator, truth, weather, world
 from training.simulation.arrivals import DAY_MINUTES
 
-INVALID, INTERRUPTED = 2, 130
+INVALID, REFUSED, RETRYABLE, INTERRUPTED = 2, 5, 6, 130
 
 app = typer.Typer(
     name="training",
-    help="Simulate data with known truth, train a service's model, show a trained one.",
+    help="Simulate data with known truth, import real metrics, train a service's model, show one.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -70,6 +71,30 @@ def simulate(
         truth.write_csv(best, truth_out)
     facts = report.simulation(place.name, rows, best, drawn.arrival_rps[1:])
     _print({**facts, "out": str(out)}, as_json)
+
+
+@app.command(name="import")
+def import_data(
+    mapping: Annotated[Path, typer.Argument(help="Which column or query is what (TOML).")],
+    out: Annotated[Path, typer.Option(help="Data set to write (CSV).")],
+    url: Annotated[
+        str | None, typer.Option(help="Prometheus to ask, in place of the mapping's.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a data set of real metrics: CSV files, or range data of a Prometheus.
+
+    What was left out is told on standard error, with its place and reason; the rest counts.
+    """
+    from training.importers import importing, mapping_file, progress
+
+    told = mapping_file.read_mapping(mapping, url)
+    with progress.shown() as tell:
+        imported = importing.import_rows(told, tell)
+    dataset.write_csv(imported.dataset, out)
+    for finding in imported.account.examples:
+        print(f"{finding.place}: {finding.reason}: {finding.message}", file=sys.stderr)
+    _print({**importing.facts(imported), "out": str(out)}, as_json)
 
 
 @app.command()
@@ -141,7 +166,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
     try:
         app()
-    except Invalid as error:
+    except ControlPlaneError as error:
         _refuse(error)
     except ModuleNotFoundError as error:
         message = (
@@ -152,9 +177,10 @@ def main() -> None:
         sys.exit(INTERRUPTED)
 
 
-def _refuse(error: Invalid) -> None:
+def _refuse(error: ControlPlaneError) -> None:
     print(f"error: {error.message} [{error.code}]", file=sys.stderr)
-    sys.exit(INVALID)
+    codes = {Refused: REFUSED, Retryable: RETRYABLE}
+    sys.exit(codes.get(type(error), INVALID))
 
 
 def _follow_parent() -> None:

@@ -1,4 +1,4 @@
-"""Commands that run a process here: serve, demo, gateway, simulate.
+"""Commands that run a process here: serve, demo, gateway, simulate, dataset import.
 
 The gateway agent and the training tools are programs of their own (`python -m gateway`,
 `python -m training`); nothing here imports them. Their options are passed on as they are.
@@ -16,6 +16,8 @@ import typer
 from controlplane.domain.errors import Invalid
 
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+datasets = typer.Typer(help="Data sets of real metrics.", no_args_is_help=True)
 
 
 def replace_process(module: str, arguments: Sequence[str]) -> None:
@@ -40,6 +42,7 @@ def register(app: typer.Typer) -> None:
     app.command()(demo)
     app.command(context_settings=PASS_ON, add_help_option=False)(gateway)
     app.command(context_settings=PASS_ON, add_help_option=False)(simulate)
+    app.add_typer(datasets, name="dataset")
 
 
 def serve() -> None:
@@ -88,3 +91,9 @@ def gateway(context: typer.Context) -> None:
 def simulate(context: typer.Context) -> None:
     """Simulate a month with known truth (all options go to `python -m training simulate`)."""
     replace_process("training", ["simulate", *context.args])
+
+
+@datasets.command(name="import", context_settings=PASS_ON, add_help_option=False)
+def import_data(context: typer.Context) -> None:
+    """Make a data set of CSV files or of a Prometheus (all goes to `python -m training import`)."""
+    replace_process("training", ["import", *context.args])

@@ -9,11 +9,12 @@ from tests.cli.conftest import Run
 
 
 @pytest.mark.parametrize(
-    ("command", "option"), [("gateway", "--xds-cache"), ("simulate", "--days")]
+    ("command", "option"),
+    [("gateway", "--xds-cache"), ("simulate", "--days"), ("dataset import", "--url")],
 )
 def test_options_are_passed_on(command: str, option: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "controlplane", command, "--help"],
+        [sys.executable, "-m", "controlplane", *command.split(), "--help"],
         capture_output=True,
         text=True,
         check=False,

@@ -46,6 +46,11 @@ def reader(form: TimeFormat) -> Callable[[str], float]:
     return read
 
 
+def moment(time_s: float) -> str:
+    """RFC 3339 in UTC, as messages tell a time."""
+    return datetime.fromtimestamp(time_s, UTC).isoformat().replace("+00:00", "Z")
+
+
 def _number(form: TimeFormat) -> Callable[[str], float]:
     per_s = _PER_S[form.pattern]
 
