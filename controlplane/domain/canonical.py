@@ -18,6 +18,9 @@ from controlplane.domain.errors import Invalid
 
 T = TypeVar("T")
 
+# Types that are JSON's own.
+PLAIN = frozenset({str, int, bool})
+
 
 def encode(value: object) -> bytes:
     """Canonical JSON bytes of a frozen dataclass, or of tuples, mappings and plain values."""
@@ -33,6 +36,9 @@ def digest(data: bytes) -> str:
 
 def plain(value: object) -> object:
     """The value as JSON's types; fields that are None are left out."""
+    # Most values are these: looking for what else they could be takes longer than all the rest.
+    if type(value) in PLAIN:
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
         return {name: plain(item) for name, item in fields if item is not None}
@@ -67,6 +73,8 @@ def _typed(kind: Any, value: Any) -> Any:
         return None if value is None else _typed(options[0], value)
     if origin is tuple:
         arguments = get_args(kind)
+        if arguments[0] in PLAIN and len(arguments) == 2 and arguments[1] is Ellipsis:
+            return tuple(value)
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             return tuple(_typed(arguments[0], item) for item in value)
         return tuple(_typed(k, item) for k, item in zip(arguments, value, strict=True))

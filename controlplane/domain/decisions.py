@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from controlplane.domain.dither import Dither
 from controlplane.domain.findings import Observation
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import Concession, GuardState, Outcome
@@ -16,6 +17,7 @@ from controlplane.domain.strategies.situation import (
     Shares,
 )
 from controlplane.domain.telemetry import Sample
+from controlplane.domain.uncertainty import Interval
 
 
 class Trigger(StrEnum):
@@ -60,7 +62,7 @@ class Decision:
         samples: every sample that the decision could read, by data centre, then time.
         revision: the snapshot that first carried it; 0 when nothing was published.
         inputs: None in decisions of before they were recorded.
-        center_curves, learned, urgent: of the proposal, as `Proposal` has them.
+        spreads, center_curves, learned, urgent: of the proposal, as `Proposal` has them.
         trial: of the model in the shadow, None without one.
     """
 
@@ -81,10 +83,31 @@ class Decision:
     model: str = ""
     revision: int = 0
     inputs: Inputs | None = None
+    spreads: tuple[float, ...] = ()
     center_curves: tuple[CenterCurve, ...] = ()
     learned: bool = False
     urgent: bool = False
     trial: Trial | None = None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Where the response time of the coming cycle will lie; None without a forecast."""
+        return self.state.calibration.pending
+
+    @property
+    def dither(self) -> Dither | None:
+        """The shift by chance that is part of `decided`; None without one."""
+        return self.state.dither
+
+    @property
+    def band(self) -> tuple[tuple[float, float], ...]:
+        """The interval around each point of the curve, in ms; () where there is none."""
+        said = self.interval
+        if said is None:
+            return ()
+        members = self.spreads or (0.0,) * len(self.curve)
+        rows = zip(self.curve, members, strict=True)
+        return tuple(said.around(point.response_time_ms, apart) for point, apart in rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,6 +98,7 @@ def decide(facts: Facts, service: Service, trigger: Trigger, ask: Strategy = pro
             shared=facts.shared.get(service.name, ()),
             concession=concession,
         ),
+        spreads=proposal.spreads,
         center_curves=proposal.center_curves,
         learned=proposal.learned,
         urgent=proposal.urgent,

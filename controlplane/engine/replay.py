@@ -169,6 +169,7 @@ def recorded(decision: Decision) -> Proposal:
         strategy=decision.strategy,
         shares=decision.proposed,
         curve=decision.curve,
+        spreads=decision.spreads,
         center_curves=decision.center_curves,
         learned=decision.learned,
         urgent=decision.urgent,

@@ -1,18 +1,26 @@
+import numpy as np
+import pytest
+
 from controlplane.domain.canonical import decode, encode
 from controlplane.domain.decisions import Decision, Trigger, split_of
+from controlplane.domain.features import FEATURE_NAMES
 from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
 from controlplane.domain.strategies.registry import propose
+from controlplane.domain.strategies.situation import LearnedModel
 from tests.domain.two_centers import Load, law_model, situation
 
+RATIO = FEATURE_NAMES.index("primary.scheduling_ratio")
+EVERYWHERE = {"feature_low": (-np.inf,) * 14, "feature_high": (np.inf,) * 14}
 
-def test_a_decision_comes_back_whole_and_explains_itself() -> None:
-    facts = situation(load=Load(total_rps=60.0), model=law_model())
+
+def decided(model: LearnedModel) -> Decision:
+    facts = situation(load=Load(total_rps=60.0), model=model)
     proposal = propose(facts)
     verdict = judge(proposal, facts, GuardState(), EnvelopeLimits())
     newest = (facts.window.latest(center.name) for center in facts.centers)
-    decision = Decision(
+    return Decision(
         id="tickets@1",
         time_s=facts.now_s,
         service="tickets",
@@ -24,14 +32,45 @@ def test_a_decision_comes_back_whole_and_explains_itself() -> None:
         decided=verdict.shares,
         outcome=verdict.outcome,
         curve=proposal.curve,
+        spreads=proposal.spreads,
         notes=(*proposal.notes, *verdict.notes),
         samples=tuple(sample for sample in newest if sample is not None),
         state=verdict.state,
         model="m1",
     )
+
+
+def test_a_decision_comes_back_whole_and_explains_itself() -> None:
+    decision = decided(law_model())
     back = decode(Decision, encode(decision))
     assert back == decision
     assert len(back.curve) == 61
     split = split_of(back)
     assert (split.time_s, tuple(split.shares.values())) == (back.time_s, back.decided)
     assert [note.code for note in back.notes] == ["residual_missing", "step_limited"]
+
+
+def test_the_band_is_the_interval_at_every_candidate() -> None:
+    def members(x: np.ndarray) -> np.ndarray:
+        """Two that agree at a ratio of 0.20 and lie 0.03 apart at 0.80."""
+        apart = 0.03 * (x[:, RATIO] - 0.2) / 0.6
+        return np.stack([-apart / 2, apart / 2])
+
+    model = law_model(ensemble=members, residual_spread=0.02, **EVERYWHERE)
+    decision = decided(model)
+    assert decision.interval is not None
+    widths = [high / low for low, high in decision.band]
+    assert len(widths) == len(decision.spreads) == 61
+    assert widths == sorted(widths)
+    assert widths[0] == pytest.approx(np.exp(2 * decision.interval.quantile * 0.02))
+    index = round(100 * decision.decided[0]) - 20
+    ends = (decision.interval.low_ms, decision.interval.high_ms)
+    assert decision.band[index] == pytest.approx(ends, rel=1e-4)
+    assert decision.dither is None
+
+
+def test_a_law_alone_has_a_band_of_one_width_and_a_rule_has_none() -> None:
+    decision = decided(law_model(residual_spread=0.02))
+    widths = [high / low for low, high in decision.band]
+    assert widths == pytest.approx([widths[0]] * 61)
+    assert decided(LearnedModel(digest="m")).band == ()

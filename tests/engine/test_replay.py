@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from controlplane.domain import canonical
@@ -28,12 +29,14 @@ def _replays(rig: Rig) -> Replays:
     )
 
 
-async def _lived(strategy: StrategyName, model: LearnedModel | None = None) -> Rig:
+async def _lived(
+    strategy: StrategyName, model: LearnedModel | None = None, *, dither: bool = False
+) -> Rig:
     """A rig that has decided for two hours on metrics that change from minute to minute."""
     rig = Rig()
     if model is not None:
         rig.stores.models.put("tickets", "champion", model)
-    await rig.declare(fleet(service("tickets", strategy)))
+    await rig.declare(fleet(replace(service("tickets", strategy), dither=dither)))
     await rig.models.restore()
     for minute in range(121):
         rig.clock.time_s += PERIOD_S
@@ -67,6 +70,26 @@ async def test_every_decision_is_made_again_bit_for_bit(strategy: StrategyName) 
             assert (again.identical, again.agrees) == (True, True), decision.id
             assert again.verdict.state == decision.state
             assert again.origin is origin
+
+
+async def test_intervals_and_shifts_by_chance_are_made_again_bit_for_bit() -> None:
+    def members(x: np.ndarray) -> np.ndarray:
+        return np.stack([0.001 * x[:, 0], 0.01 * x[:, 7], np.zeros(len(x))])
+
+    everywhere = {"feature_low": (-np.inf,) * 14, "feature_high": (np.inf,) * 14}
+    model = law_model(ensemble=members, residual_spread=0.03, **everywhere)
+    rig = await _lived(StrategyName.HYBRID, model, dither=True)
+    decisions = await rig.stores.decisions.recent(None, 100)
+    assert Outcome.DITHERED in {decision.outcome for decision in decisions}
+    assert decisions[0].state.calibration.judged > 5
+    assert any(decision.spreads for decision in decisions)
+    for decision in decisions:
+        back = canonical.decode(Decision, canonical.encode(decision))
+        assert back == decision
+        for origin in Origin:
+            again = await _replays(rig).again(back, origin)
+            assert again.identical, decision.id
+            assert again.verdict.state == decision.state
 
 
 async def test_a_stored_decision_reads_back_as_it_was() -> None:

@@ -15,15 +15,27 @@ FloatArray = NDArray[np.float64]
 GRID: FloatArray = np.arange(20, 81) / 100.0
 GRID.flags.writeable = False
 
+# Spreads of the ensemble that are added before the smallest is taken; at 0 the mean decides.
+CAUTION = 0.0
+# Digits of a recorded spread, absolute.
+DIGITS = 5
+NO_SPREADS: FloatArray = np.zeros(0)
+
 
 def choose(
-    situation: Situation, strategy: str, predicted_ms: ArrayLike, *, learned: bool
+    situation: Situation,
+    strategy: str,
+    predicted_ms: ArrayLike,
+    *,
+    learned: bool,
+    spreads: FloatArray = NO_SPREADS,
 ) -> Proposal:
     """Propose the candidate with the smallest prediction.
 
     Args:
         predicted_ms: (61,) along `GRID`; a candidate that is not finite is dropped.
         learned: whether the support box of the envelope applies.
+        spreads: (61,) standard deviation of the logarithm of each; (0,) without an ensemble.
 
     Returns:
         The proposal with its curve; shares in force, with a note, when nothing is finite.
@@ -36,7 +48,8 @@ def choose(
     )
     if not finite.any():
         return failed(situation, strategy, lost)
-    best = float(GRID[np.argmin(np.where(finite, values, np.inf))])
+    judged = values * np.exp(CAUTION * spreads) if len(spreads) else values
+    best = float(GRID[np.argmin(np.where(finite, judged, np.inf))])
     return Proposal(
         strategy=strategy,
         shares=(best, 1.0 - best),
@@ -45,6 +58,7 @@ def choose(
             for ratio, value, kept in zip(GRID.tolist(), values.tolist(), finite, strict=True)
             if kept
         ),
+        spreads=tuple(np.round(spreads[finite], DIGITS).tolist()) if len(spreads) else (),
         learned=learned,
         notes=() if finite.all() else (lost,),
     )

@@ -2,14 +2,15 @@
 
 J(r) = sum_j load_j [ r f_A(k_A load_j r) + (1 - r) f_B(k_B load_j (1 - r)) ] / sum_j load_j
 over the points j of the coming cycle (LAB-learning.md section 2). hybrid multiplies it with
-exp(clip(m, +-0.05)), m the residual network. More than two data centres go to `spread`.
+exp(clip(m, +-0.05)), m the mean of the residual networks; how far they lie apart is the spread of
+the prediction. More than two data centres go to `spread`.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.features import CENTERS
-from controlplane.domain.strategies.candidates import GRID, choose
+from controlplane.domain.strategies.candidates import GRID, NO_SPREADS, choose
 from controlplane.domain.strategies.networks import projected_rows, without_share
 from controlplane.domain.strategies.projection import (
     fitted_uses,
@@ -45,10 +46,11 @@ def hybrid(situation: Situation) -> Proposal:
     objective_ms = _answerable(situation, StrategyName.HYBRID)
     if isinstance(objective_ms, Proposal):
         return objective_ms
-    factor = _correction(situation)
-    if isinstance(factor, Note):
-        return with_notes(_chosen(situation, StrategyName.GREYBOX, objective_ms), factor)
-    return _chosen(situation, StrategyName.HYBRID, objective_ms * factor)
+    correction = _correction(situation)
+    if isinstance(correction, Note):
+        return with_notes(_chosen(situation, StrategyName.GREYBOX, objective_ms), correction)
+    factor, spreads = correction
+    return _chosen(situation, StrategyName.HYBRID, objective_ms * factor, spreads)
 
 
 def objective(situation: Situation, laws: tuple[CenterLaw, ...]) -> FloatArray:
@@ -64,9 +66,11 @@ def objective(situation: Situation, laws: tuple[CenterLaw, ...]) -> FloatArray:
     return np.asarray(np.sum(weights * total, axis=0) / np.sum(weights))
 
 
-def _chosen(situation: Situation, strategy: str, objective_ms: FloatArray) -> Proposal:
+def _chosen(
+    situation: Situation, strategy: str, objective_ms: FloatArray, spreads: FloatArray = NO_SPREADS
+) -> Proposal:
     """The best candidate, with a note on the centres whose use is by declared capacity."""
-    proposal = choose(situation, strategy, objective_ms, learned=False)
+    proposal = choose(situation, strategy, objective_ms, learned=False, spreads=spreads)
     uses = fitted_uses(situation)
     assumed = [c.name for c, u in zip(situation.centers, uses, strict=True) if not u.by_cpu]
     if not assumed:
@@ -99,16 +103,16 @@ def _laws(situation: Situation) -> tuple[CenterLaw, ...] | Note:
     return laws
 
 
-def _correction(situation: Situation) -> FloatArray | Note:
-    """exp(clip(m)) along `GRID`, or why there is none."""
+def _correction(situation: Situation) -> tuple[FloatArray, FloatArray] | Note:
+    """exp(clip(m)) and the spread of the members along `GRID`, or why there is none."""
     model = situation.model
-    if model is None or model.residual is None:
+    if model is None or model.ensemble is None:
         return Note(code="residual_missing", message="the model has no residual network")
     if note := without_share(situation):
         return note
     x = projected_rows(situation)
-    residual = np.asarray(model.residual(x), dtype=np.float64)
-    usable = _inside(model, x) & np.isfinite(residual)
+    members = np.asarray(model.ensemble(x), dtype=np.float64)
+    usable = _inside(model, x) & np.isfinite(members).all(axis=0)
     if not usable.any():
         return Note(
             code="residual_outside_range",
@@ -116,8 +120,16 @@ def _correction(situation: Situation) -> FloatArray | Note:
         )
     # Outside the range the nearest value inside goes on: dropping to 0 there would be a step
     # in the curve, and the step itself would look like an optimum.
-    log_ratio = np.interp(GRID, GRID[usable], residual[usable])
-    return np.asarray(np.exp(np.clip(log_ratio, -RESIDUAL_LIMIT, RESIDUAL_LIMIT)))
+    log_ratio = np.interp(GRID, GRID[usable], np.mean(members[:, usable], axis=0))
+    spreads = np.interp(GRID, GRID[usable], _apart(members[:, usable]))
+    return np.exp(np.clip(log_ratio, -RESIDUAL_LIMIT, RESIDUAL_LIMIT)), spreads
+
+
+def _apart(members: FloatArray) -> FloatArray:
+    """(members, n) -> (n,) standard deviation between them; 0 of a single one."""
+    if len(members) < 2:
+        return np.zeros(members.shape[1])
+    return np.asarray(np.std(members, axis=0, ddof=1))
 
 
 def _inside(model: LearnedModel, x: FloatArray) -> NDArray[np.bool_]:

@@ -173,6 +173,20 @@ def test_the_correction_is_the_mean_of_the_members() -> None:
     assert law_model().residual is None
 
 
+def test_how_far_the_members_lie_apart_is_the_spread() -> None:
+    def members(x: FloatArray) -> FloatArray:
+        apart = x[:, RATIO] - 0.2
+        return np.stack([-apart, 0 * apart, apart])
+
+    proposal = propose(situation(model=law_model(ensemble=members, **EVERYWHERE)))
+    np.testing.assert_allclose(proposal.spreads, GRID - 0.2, atol=1e-5)
+    grey = propose(situation(StrategyName.GREYBOX, model=law_model()))
+    assert [p.response_time_ms for p in proposal.curve] == pytest.approx(
+        [p.response_time_ms for p in grey.curve]
+    )
+    assert grey.spreads == ()
+
+
 def test_outside_the_training_the_nearest_correction_goes_on() -> None:
     def sloped(x: FloatArray) -> FloatArray:
         return 0.1 * (x[:, RATIO] - 0.5)
