@@ -6,6 +6,7 @@ holiday, and noise that remembers the last minutes.
 """
 
 import csv
+from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -49,11 +50,18 @@ def draw(pattern: Arrivals, minutes: int, rng: Generator, first_day: int = 0) ->
 
 def _from_trace(pattern: Arrivals, minutes: int, rng: Generator, first_day: int) -> FloatArray:
     """The world's trace, from a drawn day on; after its last minute it begins again."""
-    with as_file(files("data").joinpath("traces", pattern.trace)) as path:
-        rates = read_trace(path, pattern.peak_rps)
+    rates = pattern.peak_rps * _shipped(pattern.trace)
     days = rates.size // DAY_MINUTES
     start = (int(rng.integers(days)) + first_day) * DAY_MINUTES
     return rates[(start + np.arange(minutes)) % (days * DAY_MINUTES)]
+
+
+@cache
+def _shipped(name: str) -> FloatArray:
+    with as_file(files("data").joinpath("traces", name)) as path:
+        rates = read_trace(path, 1.0)
+    rates.flags.writeable = False
+    return rates
 
 
 def for_run(trace: Path | None, peak_rps: float, minutes: int) -> FloatArray | None:
@@ -74,7 +82,7 @@ def for_run(trace: Path | None, peak_rps: float, minutes: int) -> FloatArray | N
 
 
 def read_trace(path: Path, peak_rps: float) -> FloatArray:
-    """Read a trace of `period,count` rows, scaled so that its 99.5 % quantile is `peak_rps`.
+    """Read the column `count` of a trace, scaled so that its 99.5 % quantile is `peak_rps`.
 
     Raises:
         Invalid: the file has no such columns, no rows, or a count that is no number.
@@ -86,7 +94,7 @@ def read_trace(path: Path, peak_rps: float) -> FloatArray:
     except OSError as error:
         raise Invalid("trace_invalid", f"{path}: {error.strerror}") from error
     except (KeyError, TypeError, ValueError) as error:
-        raise Invalid("trace_invalid", f"{path}: needs columns period,count: {error}") from error
+        raise Invalid("trace_invalid", f"{path}: needs a column count: {error}") from error
     high = np.quantile(counts, 0.995) if counts.size else 0.0
     if not high > 0:
         raise Invalid("trace_invalid", f"{path} has no arrivals")

@@ -55,7 +55,7 @@ class Outcome:
 def outcome(world: World, weather: Weather, shares: FloatArray) -> Outcome:
     """What `shares` (..., centers, n) or (..., centers, 1) would give, caches warm."""
     centers = physics.constants(world)
-    strain = Strain(batch=weather.batch, slowdown=weather.slowdown, available=weather.available)
+    strain = _strain(weather)
     rps, edge = weather.arrival_rps, physics.TANGENT_FROM
     if world.users is not None:
         rps = physics.closed_loop_rps(world, centers, strain, (rps, shares))
@@ -92,12 +92,49 @@ def center_curves_ms(world: World, weather: Weather, grid: FloatArray) -> FloatA
     that come do not depend on the split.
     """
     centers = physics.constants(world)
-    strain = Strain(batch=weather.batch, slowdown=weather.slowdown, available=weather.available)
+    strain = _strain(weather)
     curves = np.empty((len(world.centers), grid.size, weather.minutes))
     for index, share in enumerate(grid):
         rho = physics.utilization(centers, strain, weather.arrival_rps * share)
         curves[:, index] = physics.response_ms(centers, strain, rho)
     return curves
+
+
+def best_shares(curves: FloatArray) -> FloatArray:
+    """The split of every minute with the smallest mean response time: (centers, n).
+
+    Gives each step of the traffic to the center whose part of the mean grows least by it: exact
+    where share times response time is convex, as for every queue law.
+
+    Args:
+        curves: `center_curves_ms` on a grid of equal steps from 0 to 1.
+    """
+    centers, grid, minutes = curves.shape
+    share = np.linspace(0.0, 1.0, grid)
+    # A center that has everything can be given no more.
+    growth = np.diff(curves * share[:, None], axis=1, append=np.inf)
+    given = np.zeros((centers, minutes), dtype=np.intp)
+    minute = np.arange(minutes)
+    for _ in range(grid - 1):
+        next_growth = np.take_along_axis(growth, given[:, None], axis=1)[:, 0]
+        given[next_growth.argmin(axis=0), minute] += 1
+    return share[given]
+
+
+def saturating(world: World, weather: Weather) -> NDArray[np.bool_]:
+    """Minutes in which closed-loop users saturate the site whatever the split: (n,).
+
+    More of them want an answer than all free capacity together could give even if it answered as
+    fast as without load. The mean of requests per second over these minutes is a split's
+    saturation throughput; all False for an open site.
+    """
+    if world.users is None:
+        return np.zeros(weather.minutes, dtype=np.bool_)
+    centers = physics.constants(world)
+    free_rps = physics.free_capacity_rps(centers, _strain(weather))
+    unloaded_ms = (free_rps * (centers.network_ms + centers.service_ms)).sum(axis=0)
+    loop_ms = world.users.think_ms + unloaded_ms / free_rps.sum(axis=0)
+    return np.asarray(weather.arrival_rps * world.users.think_ms / loop_ms > free_rps.sum(axis=0))
 
 
 def find_truth(world: World, weather: Weather, ratio: FloatArray) -> Truth:
@@ -124,3 +161,7 @@ def write_csv(truth: Truth, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     formats = ("%.0f", "%.2f", "%.6g", "%.6g", "%.6g")
     np.savetxt(path, table, fmt=formats, delimiter=",", header=",".join(names), comments="")
+
+
+def _strain(weather: Weather) -> Strain:
+    return Strain(batch=weather.batch, slowdown=weather.slowdown, available=weather.available)

@@ -142,7 +142,7 @@ def world_names() -> tuple[str, ...]:
     folder = files("data").joinpath("worlds")
     return tuple(
         sorted(
-            entry.name.removesuffix(".toml").upper()
+            entry.name.removesuffix(".toml").capitalize()
             for entry in folder.iterdir()
             if entry.name.endswith(".toml")
         )
@@ -155,19 +155,39 @@ def load_world(name: str) -> World:
     Raises:
         Invalid: no such world, or a field is missing, unknown or of the wrong type.
     """
-    path = Path(name)
     try:
-        if path.suffix == ".toml":
-            text = path.read_text(encoding="utf-8")
-        else:
-            text = files("data").joinpath("worlds", f"{name.lower()}.toml").read_text("utf-8")
-        return _world(tomllib.loads(text))
+        return _world(_content(name))
     except OSError as error:
         known = ", ".join(world_names())
         message = f"no world {name!r}: give one of {known}, or the path of a .toml file"
         raise Invalid("world_unknown", message) from error
     except (TypeError, KeyError, tomllib.TOMLDecodeError) as error:
         raise Invalid("world_invalid", f"world {name!r}: {error}") from error
+
+
+def _content(name: str) -> dict[str, Any]:
+    """The tables of a world's file, over those of the world that it is `like`."""
+    path = Path(name)
+    if path.suffix == ".toml":
+        text = path.read_text(encoding="utf-8")
+    else:
+        text = files("data").joinpath("worlds", f"{name.lower()}.toml").read_text("utf-8")
+    content = tomllib.loads(text)
+    like = content.pop("like", None)
+    return content if like is None else _merged(_content(str(like)), content)
+
+
+def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Tables are merged, centers one by one in their order; anything else is replaced."""
+    merged = old | new
+    for key in old.keys() & new.keys():
+        if isinstance(old[key], dict):
+            merged[key] = _merged(old[key], new[key])
+        elif key == "centers":
+            pairs = zip(old[key], new[key], strict=False)
+            known = [_merged(before, after) for before, after in pairs]
+            merged[key] = known + old[key][len(known) :] + new[key][len(known) :]
+    return merged
 
 
 def _world(content: dict[str, Any]) -> World:
