@@ -1,6 +1,6 @@
 """Commands about models: list, promote, roll back, and the log of it.
 
-`train` has a module of its own, `cli.training`.
+`train` has a module of its own, `cli.training`; report, card and compare are `cli.reports`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,12 +54,15 @@ def promote(
     service: Annotated[str, typer.Argument(help="The service for which it shall decide.")],
     digest: Annotated[str, typer.Argument(help="The model's digest, or its first characters.")],
     reason: ReasonOption = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Also when its examination failed; needs --reason.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Put a registered model in service, from the next cycle on."""
     client = connect(context)
-    whole = _whole_digest(client.items(MODELS, {"service": service}), service, digest)
-    show(promoted(client, service, whole, reason), as_json)
+    whole = whole_digest(client.items(MODELS, {"service": service}), service, digest)
+    show(promoted(client, service, whole, reason, force=force), as_json)
 
 
 @app.command()
@@ -106,22 +109,26 @@ def rollback(
     show(model, as_json)
 
 
-def promoted(client: "Client", service: str, digest: str, reason: str) -> Mapping[str, Any]:
+def promoted(
+    client: "Client", service: str, digest: str, reason: str, *, force: bool = False
+) -> Mapping[str, Any]:
     """Put a registered model in service; the model as the API tells it."""
     from controlplane.cli.client import json_body
 
-    body = json_body({"service": service, "reason": reason})
+    body = json_body({"service": service, "reason": reason, "force": force})
     promoted: Mapping[str, Any] = client.send("POST", f"{MODELS}/{digest}:promote", body=body)
     output.note(f"model {output.short(digest)} decides for {service} from the next cycle on")
     return promoted
 
 
-def _whole_digest(models: Sequence[Mapping[str, Any]], service: str, prefix: str) -> str:
+def whole_digest(models: Sequence[Mapping[str, Any]], service: str, prefix: str) -> str:
+    """The digest that begins with `prefix`, of the models of a service ("" is any)."""
     found = sorted({str(m["digest"]) for m in models if str(m["digest"]).startswith(prefix)})
     if len(found) == 1 and len(prefix) >= SHORTEST_PREFIX:
         return found[0]
     if not found:
-        raise NotFound("model_not_found", f"service {service} has no model {prefix}")
+        whose = f"service {service} has no" if service else "there is no"
+        raise NotFound("model_not_found", f"{whose} model {prefix}")
     raise Invalid(
         "model_digest_ambiguous",
         f"{prefix!r} is the beginning of {len(found)}; give at least {SHORTEST_PREFIX} characters "

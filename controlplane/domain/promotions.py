@@ -2,7 +2,8 @@
 
 The log is append-only; aliases are what it comes to. `engine.models` writes it, the registry
 keeps it, the API shows it. A model is registered as `challenger`, proves itself as `shadow`
-beside the one that decides, and becomes `champion`.
+beside the one that decides, and becomes `champion`. One whose examination failed stays out of
+the shadow.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +25,7 @@ class PromotionEvent(StrEnum):
 
     # Registered, and into the shadow.
     ENROLLED = "enrolled"
-    # Out of the shadow: it stays a challenger.
+    # Not into the shadow, or out of it: it stays a challenger.
     REFUSED = "refused"
     PROMOTED = "promoted"
     ROLLED_BACK = "rolled-back"
@@ -71,7 +72,10 @@ def aliases_after(aliases: Mapping[Alias, str], step: Promotion) -> dict[Alias, 
         return {**aliases, Alias.CHALLENGER: step.model, Alias.SHADOW: step.model}
     if step.event is PromotionEvent.REFUSED:
         shadow = (Alias.SHADOW, step.model)
-        return dict(item for item in aliases.items() if item != shadow)
+        others = dict(item for item in aliases.items() if item != shadow)
+        if aliases.get(Alias.CHAMPION) == step.model:
+            return others
+        return {**others, Alias.CHALLENGER: step.model}
     return dict(aliases)
 
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 import structlog
 
 from controlplane.domain.access import AccessRole, AuditEntry, Principal
-from controlplane.domain.errors import Conflict, Invalid, NotFound
+from controlplane.domain.errors import Conflict, Invalid, NotFound, Refused
+from controlplane.domain.examination import objection_to
 from controlplane.domain.findings import Observation, Source
 from controlplane.domain.promotions import (
     Alias,
@@ -43,6 +44,8 @@ ACTIONS: Mapping[PromotionEvent, str] = {
 }
 # Far more steps than a service makes in a year of weekly training.
 LOG_READ = 1_000
+# Characters of a forced promotion's reason, with what was said against it.
+MOST_REASON = 2_000
 
 
 class Models:
@@ -122,7 +125,8 @@ class Models:
     async def enroll(self, data: bytes, author: Principal, reason: str = "") -> StoredModel:
         """Register an artifact as the challenger of its service, and into the shadow.
 
-        The champion's own artifact is only registered again, which mends damaged files.
+        One that something speaks against stays out of the shadow. The champion's own artifact is
+        only registered again, which mends damaged files.
 
         Raises:
             Invalid: the artifact is damaged or for another schema.
@@ -134,29 +138,49 @@ class Models:
                 await self._mend(stored)
                 return stored
             model = await self._registry.by_digest(stored.digest)
-            step = self._step(PromotionEvent.ENROLLED, stored.service, stored.digest)
-            await self._record(step, author, reason)
-            self._shadows[stored.service] = model
-            self._enrolled_s[stored.service] = step.time_s
-            self._forget(stored.service, Alias.SHADOW)
+            words = objection_to(model, self._champions.get(stored.service))
+            if words:
+                step = self._step(PromotionEvent.REFUSED, stored.service, stored.digest)
+                await self._record(step, OURSELVES, words)
+            else:
+                step = self._step(PromotionEvent.ENROLLED, stored.service, stored.digest)
+                await self._record(step, author, reason)
+                self._shadows[stored.service] = model
+                self._enrolled_s[stored.service] = step.time_s
+                self._forget(stored.service, Alias.SHADOW)
         stored_now = [one for one in await self.all(stored.service) if one.digest == stored.digest]
         return stored_now[0]
 
-    async def promote(self, service: str, digest: str, author: Principal, reason: str = "") -> None:
+    async def promote(
+        self,
+        service: str,
+        digest: str,
+        author: Principal,
+        reason: str = "",
+        *,
+        force: bool = False,
+    ) -> None:
         """Make a registered model the champion of its service, from the next cycle on.
 
         A demoted champion decides again after this.
 
         Raises:
             NotFound: the service is not declared, or has no such model.
+            Refused: something speaks against it, and it is not forced with a reason.
             Invalid: the model cannot be read; the champion before it stays.
         """
         self._fleets.current.fleet.service(service)
         async with self._stepping:
             if digest not in {model.digest for model in await self._registry.all(service)}:
                 raise NotFound("model_not_found", f"service {service} has no model {digest}")
+            # Read before the log says so: a damaged one must not be champion after a restart.
+            model = await self._registry.by_digest(digest)
+            words = objection_to(model, self._champions.get(service))
+            if words and not (force and reason):
+                raise _objected(service, digest, words)
             step = self._step(PromotionEvent.PROMOTED, service, digest)
-            await self._put_in_service(step, author, reason)
+            why = f"forced: {reason} (against {words})" if words else reason
+            await self._put_in_service(step, model, author, why[:MOST_REASON])
 
     async def roll_back(self, service: str, author: Principal, reason: str = "") -> str:
         """Put the champion before the present one back in service; its digest.
@@ -176,8 +200,10 @@ class Models:
                     f"service {service} had no champion before the present one; "
                     "promote a model by its digest",
                 )
+            # Read before the log says so: a damaged one must not be champion after a restart.
+            model = await self._registry.by_digest(digest)
             step = self._step(PromotionEvent.ROLLED_BACK, service, digest)
-            await self._put_in_service(step, author, reason)
+            await self._put_in_service(step, model, author, reason)
         return digest
 
     async def refuse(self, service: str, digest: str, words: str) -> None:
@@ -199,9 +225,9 @@ class Models:
                 step = self._step(PromotionEvent.DEMOTED, service, digest)
                 await self._record(step, OURSELVES, words)
 
-    async def _put_in_service(self, step: Promotion, author: Principal, reason: str) -> None:
-        # Read before the log says so: a damaged one must not be champion after a restart.
-        model = await self._registry.by_digest(step.model)
+    async def _put_in_service(
+        self, step: Promotion, model: LearnedModel, author: Principal, reason: str
+    ) -> None:
         await self._record(step, author, reason)
         self._champions[step.service] = model
         self._since_s[step.service] = step.time_s
@@ -276,3 +302,12 @@ class Models:
         return AuditEntry(
             time_s=self._now(), author=author.name, action=action, subject="", reason=reason
         )
+
+
+def _objected(service: str, digest: str, words: str) -> Refused:
+    return Refused(
+        "examination_failed",
+        f"model {digest[:12]} of service {service} is refused: {words}. Look at the rows that it "
+        "was trained on; to have it all the same, promote it with force and a reason",
+        {"service": service, "digest": digest},
+    )

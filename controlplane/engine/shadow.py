@@ -193,7 +193,8 @@ class Ladder:
             return ()
         found = assessed(trial, model, decision.state.ledger, self._limits)
         if found.standing is Standing.FAILED:
-            await self._models.refuse(service, model.digest, found.words)
+            words = f"it did not prove itself in the shadow: {found.words}"
+            await self._models.refuse(service, model.digest, words)
         if found.standing is not Standing.PASSED:
             return ()
         if self._models.promoting is Promoting.BY_HAND:
@@ -222,9 +223,9 @@ def _refused(service: str, words: str) -> Observation:
     return Observation(
         code="challenger_refused",
         subject=f"service/{service}",
-        message=f"the newest model did not prove itself in the shadow: {words}",
+        message=f"the newest model is refused: {words}",
         held="it stays a challenger and decides nothing",
-        force="promote it by hand, or train again",
+        force="mend what it says and train again, or promote it by hand",
     )
 
 

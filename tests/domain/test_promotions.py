@@ -40,7 +40,12 @@ def test_a_model_comes_as_challenger_into_the_shadow_and_becomes_champion() -> N
 def test_a_refused_one_stays_a_challenger() -> None:
     enrolled, refused = (PromotionEvent.ENROLLED, "m1"), (PromotionEvent.REFUSED, "m1")
     assert story(enrolled, refused) == {Alias.CHALLENGER: "m1"}
-    assert story(enrolled, (PromotionEvent.REFUSED, "m0"))[Alias.SHADOW] == "m1"
+    # Also one that never came into the shadow, beside one that is there.
+    assert story(enrolled, (PromotionEvent.REFUSED, "m0")) == {
+        Alias.CHALLENGER: "m0",
+        Alias.SHADOW: "m1",
+    }
+    assert story((PROMOTED, "m1"), refused) == {Alias.CHAMPION: "m1"}
 
 
 def test_a_demoted_champion_stays_champion_and_is_never_its_own_challenger() -> None:

@@ -1,6 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
-from controlplane.domain.errors import Conflict, Invalid, NotFound
+from controlplane.domain.errors import Conflict, Invalid, NotFound, Refused
 from controlplane.domain.findings import Source
 from controlplane.domain.promotions import Alias, PromotionEvent
 from controlplane.domain.strategies.situation import LearnedModel
@@ -137,6 +139,50 @@ async def test_a_demotion_is_written_down_once() -> None:
     await again.models.demoted("tickets", "m1", "lost its skill")
     assert [event for event, _ in await _events(again)].count(PromotionEvent.DEMOTED) == 1
     assert again.models.refused["tickets"].reason == "too wrong"
+
+
+def _object(monkeypatch: pytest.MonkeyPatch, digest: str, words: str) -> None:
+    """Let a model have failed its examination."""
+    plain = MemoryModelRegistry.by_digest
+
+    async def by_digest(store: MemoryModelRegistry, wanted: str) -> LearnedModel:
+        model = await plain(store, wanted)
+        return replace(model, objection=words) if wanted == digest else model
+
+    monkeypatch.setattr(MemoryModelRegistry, "by_digest", by_digest)
+
+
+async def test_a_model_that_failed_its_examination_stays_out_of_the_shadow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig = await _rig()
+    _object(monkeypatch, "bad", "label_follows: shuffled")
+    await _enroll(rig, "m1")
+    stored = await rig.models.enroll(b"tickets:bad", OPERATOR, "weekly")
+    assert stored.aliases == (Alias.CHALLENGER,)
+    # The trial of another one goes on.
+    assert rig.models.shadows == {"tickets": LearnedModel(digest="m1")}
+    step = rig.models.refused["tickets"]
+    assert (step.model, step.author, step.reason) == ("bad", "signalbox", "label_follows: shuffled")
+    assert (await rig.restart()).models.refused["tickets"].model == "bad"
+
+
+async def test_it_is_promoted_only_by_force_and_with_a_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig = await _rig()
+    _object(monkeypatch, "bad", "label_follows: shuffled")
+    await _enroll(rig, "bad")
+    for reason, force in (("", False), ("I know", False), ("", True)):
+        with pytest.raises(Refused, match="label_follows: shuffled") as raised:
+            await rig.models.promote("tickets", "bad", OPERATOR, reason, force=force)
+        assert raised.value.code == "examination_failed"
+    assert rig.models.champions == {}
+    await rig.models.promote("tickets", "bad", OPERATOR, "I know", force=True)
+    assert rig.models.champions["tickets"].digest == "bad"
+    newest = (await rig.models.promotions("tickets", 1))[0]
+    assert newest.reason == "forced: I know (against label_follows: shuffled)"
+    assert (await rig.models.all("tickets"))[0].aliases == (Alias.CHAMPION,)
 
 
 def _damage(monkeypatch: pytest.MonkeyPatch, digest: str) -> None:

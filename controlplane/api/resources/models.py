@@ -35,10 +35,11 @@ class ModelOut(Wire):
 
 
 class PromotionIn(Wire):
-    """Which service the model shall decide for."""
+    """Which service the model shall decide for; `force` also when its examination failed."""
 
     service: Annotated[Text, Field(max_length=64)]
     reason: Reason = ""
+    force: bool = False
 
 
 @router.get("/models")
@@ -65,7 +66,7 @@ async def register_model(
     reason: Reason = "",
 ) -> ModelOut:
     """Register an artifact as challenger; it decides nothing until it has proved itself in the
-    shadow, or is promoted by hand."""
+    shadow, or is promoted by hand. One whose examination failed does not come into the shadow."""
     artifact = await request.body()
     return model_of(
         await write.once(caller, lambda: services.models.enroll(artifact, caller, reason))
@@ -80,7 +81,7 @@ async def promote_model(
     wanted: PromotionIn,
 ) -> ModelOut:
     """Put a registered model in service, from the next cycle on."""
-    await services.models.promote(wanted.service, digest, caller, wanted.reason)
+    await services.models.promote(wanted.service, digest, caller, wanted.reason, force=wanted.force)
     for stored in await services.models.all(wanted.service):
         if stored.digest == digest:
             return model_of(stored)
