@@ -47,8 +47,7 @@ def design_matrix(primary: CenterColumns, secondary: CenterColumns, ratio: Array
     """
     r = np.atleast_1d(np.asarray(ratio, dtype=np.float64))
     columns = (*_metrics(primary), r, *_metrics(secondary), 1.0 - r)
-    shape = np.broadcast_shapes(*(column.shape for column in columns))
-    x = np.empty((*shape, len(FEATURE_NAMES)))
+    x = np.empty((*np.broadcast(*columns).shape, len(FEATURE_NAMES)))
     for index, column in enumerate(columns):
         x[..., index] = column
     return x
@@ -67,9 +66,7 @@ def center_columns(sample: Sample, traffic_share: float | None) -> CenterColumns
 
 
 def _metrics(center: CenterColumns) -> tuple[FloatArray, ...]:
-    return tuple(
-        np.atleast_1d(np.asarray(getattr(center, name), dtype=np.float64)) for name in METRICS
-    )
+    return tuple(np.asarray(getattr(center, name), dtype=np.float64) for name in METRICS)
 
 
 def _number(value: float | None) -> float:

@@ -146,7 +146,7 @@ class ServiceWindow:
 
     def recent(self, datacenter: str, since_s: float) -> tuple[Sample, ...]:
         """Samples received at or after `since_s` (UTC epoch seconds), oldest first."""
-        return tuple(s for s in self.samples.get(datacenter, ()) if s.received_s >= since_s)
+        return tuple([s for s in self.samples.get(datacenter, ()) if s.received_s >= since_s])
 
     def age_s(self, datacenter: str, now_s: float) -> float:
         """Seconds since the newest sample arrived; infinite when there is none."""

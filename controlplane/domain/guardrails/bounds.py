@@ -1,6 +1,7 @@
 """Guards on the shares themselves: bounds by role, the step of one cycle, evacuations."""
 
 import math
+from collections.abc import Sequence
 
 from controlplane.domain.guardrails.draft import (
     NEGLIGIBLE,
@@ -96,26 +97,25 @@ def bounded(shares: Shares, situation: Situation, limits: EnvelopeLimits) -> Sha
     low, high = bounds(situation, limits)
     if all(a <= share <= b for a, share, b in zip(low, shares, high, strict=True)):
         return shares
+    rows = list(zip(shares, low, high, strict=True))
     below, above = -1.0, 1.0
     for _ in range(HALVINGS):
         middle = (below + above) / 2
-        if math.fsum(_clipped(shares, middle, low, high)) < 1.0:
+        if math.fsum(_clipped(rows, middle)) < 1.0:
             below = middle
         else:
             above = middle
-    return exact(_clipped(shares, above, low, high))
+    return exact(_clipped(rows, above))
 
 
-def exact(shares: Shares) -> Shares:
+def exact(shares: Sequence[float]) -> Shares:
     """The shares divided by their sum, which is 1 but for rounding."""
     total = math.fsum(shares)
     return tuple(share / total for share in shares)
 
 
-def _clipped(shares: Shares, shift: float, low: Shares, high: Shares) -> Shares:
-    return tuple(
-        min(max(share + shift, a), b) for share, a, b in zip(shares, low, high, strict=True)
-    )
+def _clipped(rows: Sequence[tuple[float, float, float]], shift: float) -> list[float]:
+    return [min(max(share + shift, low), high) for share, low, high in rows]
 
 
 def _text(shares: Shares) -> str:

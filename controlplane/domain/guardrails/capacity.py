@@ -44,7 +44,10 @@ def within_capacity(
     if not draft.moving:
         return draft
     use = draft.use
-    limit = ceiling(use, situation, limits)
+    limit = limits.capacity_level
+    # The limit itself is dear to find and never below its level.
+    if peak(use, draft.target) > limit:
+        limit = ceiling(use, situation, limits)
     if peak(use, draft.target) <= limit:
         return draft
     safest = toward(situation.applied, level(use, situation, limits), reach(draft, limits))

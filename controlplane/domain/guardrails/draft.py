@@ -4,16 +4,17 @@ Made by `envelope.judge`, changed by each guard in turn, read as the verdict at 
 """
 
 import math
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-
-import numpy as np
 
 from controlplane.domain.dither import Dither
 from controlplane.domain.strategies.projection import UseByShare
 from controlplane.domain.strategies.situation import (
     GRID_OF_MANY,
     CenterCurve,
+    CurvePoint,
     Note,
     Proposal,
     Shares,
@@ -81,13 +82,13 @@ def noted(draft: Draft, code: str, message: str) -> Draft:
 
 def retargeted(draft: Draft, target: Shares, code: str, message: str) -> Draft:
     """The draft with other shares and the note why."""
-    return noted(replace(draft, target=target), code, message)
+    return replace(draft, target=target, notes=(*draft.notes, Note(code=code, message=message)))
 
 
 def held(draft: Draft, situation: Situation, code: str, message: str) -> Draft:
     """The draft without its move, and the note why."""
-    still = replace(draft, target=situation.applied, course=Course.HOLD)
-    return noted(still, code, message)
+    notes = (*draft.notes, Note(code=code, message=message))
+    return replace(draft, target=situation.applied, course=Course.HOLD, notes=notes)
 
 
 def distance(one: Shares, other: Shares) -> float:
@@ -110,18 +111,37 @@ def predicted_ms(proposal: Proposal, shares: Shares) -> float | None:
     """
     if proposal.center_curves:
         return _sum_ms(proposal.center_curves, shares)
-    ratios = [point.ratio for point in proposal.curve]
-    if not ratios or not ratios[0] - ROUNDING <= shares[0] <= ratios[-1] + ROUNDING:
+    curve, ratio = proposal.curve, shares[0]
+    if not curve or not curve[0].ratio - ROUNDING <= ratio <= curve[-1].ratio + ROUNDING:
         return None
-    values = [point.response_time_ms for point in proposal.curve]
-    return float(np.interp(shares[0], ratios, values))
+    after = bisect_right(curve, ratio, key=_ratio)
+    ends = [(p.ratio, p.response_time_ms) for p in curve[max(after - 1, 0) : after + 1]]
+    return _between(ends, ratio)
 
 
 def _sum_ms(curves: tuple[CenterCurve, ...], shares: Shares) -> float | None:
     parts = [
-        share * float(np.interp(share, GRID_OF_MANY, curve.response_time_ms))
+        share * _of_one(curve, share)
         for curve, share in zip(curves, shares, strict=True)
         if share > 0
     ]
     total = math.fsum(parts)
     return total if math.isfinite(total) else None
+
+
+def _of_one(curve: CenterCurve, share: float) -> float:
+    after = bisect_right(GRID_OF_MANY, share)
+    at = range(len(GRID_OF_MANY))[max(after - 1, 0) : after + 1]
+    return _between([(float(GRID_OF_MANY[i]), curve.response_time_ms[i]) for i in at], share)
+
+
+def _between(ends: Sequence[tuple[float, float]], x: float) -> float:
+    """The value at x, straight between two points; at the only one or beyond them, the nearest."""
+    (x0, y0), (x1, y1) = ends[0], ends[-1]
+    if x <= x0 or x0 == x1:
+        return y0
+    return (y1 - y0) / (x1 - x0) * (x - x0) + y0
+
+
+def _ratio(point: CurvePoint) -> float:
+    return point.ratio

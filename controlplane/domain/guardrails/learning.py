@@ -56,7 +56,7 @@ def promise_kept(
     if draft.course not in (Course.MOVE, Course.HOLD):
         return draft
     if not _watched(situation, state, limits):
-        return replace(draft, cycles_over=0)
+        return replace(draft, cycles_over=0) if draft.cycles_over else draft
     realised = realised_ms(situation, state.changes_s[-1])
     if realised is None or situation.now_s - state.counted_s < situation.cycle_s / 2:
         return draft

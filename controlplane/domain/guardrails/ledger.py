@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from controlplane.domain.guardrails.draft import NEGLIGIBLE, distance, predicted_ms
 from controlplane.domain.strategies.projection import SATURATED, declared_uses, trusted_laws
 from controlplane.domain.strategies.rules import max_known
-from controlplane.domain.strategies.situation import Proposal, Shares, Situation
+from controlplane.domain.strategies.situation import Proposal, Shares, Situation, once
 from controlplane.domain.telemetry import load_measure, reading
 
 # A forecast is judged when about one cycle has passed: a burst of pokes comes too early, and
@@ -155,6 +155,7 @@ def mean_persistence_error(pairs: Sequence[Pair]) -> float:
     return _mean([abs(pair.persistence_error) for pair in pairs])
 
 
+@once
 def cycle_ms(situation: Situation) -> float | None:
     """Load-weighted mean response time of the last cycle, > 0; None without load or samples.
 

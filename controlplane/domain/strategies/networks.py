@@ -5,10 +5,8 @@ metrics still while the ratio varies, the other moves CPU, bandwidth and share t
 candidate would bring them. Two data centres only; otherwise they fall back.
 """
 
-from dataclasses import replace
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from controlplane.domain.features import CenterColumns, center_columns, design_matrix
 from controlplane.domain.strategies.candidates import GRID, choose
@@ -18,6 +16,7 @@ from controlplane.domain.strategies.projection import (
     observed_shares,
     own_part,
     trusted_laws,
+    window_shares,
 )
 from controlplane.domain.strategies.rules import fall_back, hold, missing_metrics
 from controlplane.domain.strategies.situation import Network, Note, Proposal, Situation
@@ -67,12 +66,7 @@ def projected_rows(situation: Situation) -> FloatArray:
     candidates = (GRID, 1.0 - GRID)
     now = observed_shares(situation)
     moved = [
-        _moved(
-            replace(columns, traffic_share=candidates[index]),
-            candidates[index] / now[index],
-            laws[index].idle_cpu,
-            own[index],
-        )
+        _moved(columns, now[index], candidates[index], laws[index].idle_cpu, own[index])
         for index, columns in enumerate(_newest(situation))
     ]
     return design_matrix(moved[0], moved[1], GRID)
@@ -106,7 +100,7 @@ def _network(situation: Situation) -> Network | Note:
 
 
 def _newest(situation: Situation) -> tuple[CenterColumns, CenterColumns]:
-    shares = situation.window.shares()
+    shares = window_shares(situation)
     primary, secondary = (
         center_columns(sample, shares.get(center.name))
         for center in situation.centers
@@ -115,16 +109,22 @@ def _newest(situation: Situation) -> tuple[CenterColumns, CenterColumns]:
     return primary, secondary
 
 
-def _moved(columns: CenterColumns, scale: FloatArray, idle_cpu: float, own: float) -> CenterColumns:
+def _moved(
+    columns: CenterColumns, now: float, candidates: FloatArray, idle_cpu: float, own: float
+) -> CenterColumns:
     """Bandwidth follows the scale of the own load, CPU as far as it is by the own load."""
+    scale = candidates / now
     busier = scale if own == 1.0 else 1.0 + own * (scale - 1.0)
 
-    def cpu(value: float) -> FloatArray:
-        return np.clip(idle_cpu + (value - idle_cpu) * busier, 0.0, 1.0)
+    def cpu(value: ArrayLike) -> FloatArray:
+        busy = idle_cpu + (np.asarray(value) - idle_cpu) * busier
+        return np.minimum(np.maximum(busy, 0.0), 1.0)
 
-    return replace(
-        columns,
-        cpu_avg=cpu(float(np.asarray(columns.cpu_avg))),
-        cpu_max=cpu(float(np.asarray(columns.cpu_max))),
+    return CenterColumns(
+        cpu_avg=cpu(columns.cpu_avg),
+        cpu_max=cpu(columns.cpu_max),
         ingress_bandwidth_bps=np.asarray(columns.ingress_bandwidth_bps) * scale,
+        memory=columns.memory,
+        disk=columns.disk,
+        traffic_share=candidates,
     )

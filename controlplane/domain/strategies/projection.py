@@ -165,11 +165,17 @@ def projected_loads(situation: Situation) -> FloatArray:
 @once
 def observed_shares(situation: Situation) -> tuple[float, ...]:
     """Share of the load that each centre had in the newest period; the applied one if unknown."""
-    seen = situation.window.shares()
+    seen = window_shares(situation)
     names = [center.name for center in situation.centers]
     if any(name not in seen for name in names):
         return situation.applied
     return tuple(seen[name] for name in names)
+
+
+@once
+def window_shares(situation: Situation) -> dict[str, float]:
+    """Share of the load per data centre in the newest period; {} when unknown."""
+    return situation.window.shares()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ past 0.95 so that overload has a finite, growing price. Fitted by learning.law_f
 greybox and hybrid strategies (LAB-learning.md section 2).
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,7 +64,7 @@ def response_time_ms(law: CenterLaw, rho: ArrayLike) -> FloatArray:
 
 def waiting(rho: FloatArray, servers: float) -> FloatArray:
     """q(rho; c): mean wait in units of tau; 0 at rho 0, a tangent past `TANGENT_FROM`."""
-    power = np.sqrt(2.0 * (servers + 1.0)) - 1.0
+    power = math.sqrt(2.0 * (servers + 1.0)) - 1.0
     inside = np.minimum(rho, TANGENT_FROM)
     value = inside**power / (1.0 - inside)
     slope_at_edge = (

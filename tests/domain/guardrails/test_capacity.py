@@ -4,7 +4,7 @@ import pytest
 
 from controlplane.domain.guardrails.capacity import level
 from controlplane.domain.guardrails.state import Outcome
-from controlplane.domain.strategies.projection import use_by_share
+from controlplane.domain.strategies.projection import UseByShare, use_by_share
 from controlplane.domain.strategies.situation import LearnedModel, Proposal
 from tests.domain.guardrails.drafting import LIMITS, rule, run
 from tests.domain.two_centers import LAWS, Load, changed, codes, law_model, situation
@@ -102,3 +102,9 @@ def test_bounds_that_cannot_hold_the_whole_load_share_it_by_what_they_allow() ->
     facts = situation(load=Load(total_rps=60.0))
     narrow = replace(LIMITS, low=0.1, high=0.4)
     assert level(use_by_share(facts), facts, narrow) == pytest.approx((0.5, 0.5))
+
+
+def test_without_load_no_split_is_more_level_than_that_in_force() -> None:
+    idle = UseByShare(per_share=(0.0, 0.0), standing=(0.0, 0.0))
+    facts = situation(applied=(0.7, 0.3))
+    assert level(idle, facts, LIMITS) == (0.7, 0.3)
