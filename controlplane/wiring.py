@@ -48,6 +48,7 @@ from controlplane.engine.publication import Publication
 from controlplane.engine.pull import Puller, PullParts, PullTimes
 from controlplane.engine.records import Records
 from controlplane.engine.replay import Replays, ReplayStores
+from controlplane.engine.reports import Reports
 from controlplane.engine.retention import DAY_S, Retention, RetentionStores, RetentionTimes
 from controlplane.engine.retraining import Retraining, RetrainingParts
 from controlplane.engine.stages import Instruments
@@ -85,7 +86,7 @@ async def house(settings: Settings, address: str) -> AsyncIterator[House]:
     lock.acquire(address, instruments.now())
     try:
         url = settings.database_url or sqlite_url(settings.data_dir / "signalbox.db")
-        shelf = ModelFiles(settings.data_dir / "models", learned)
+        shelf = _shelf(settings)
         stores = await patiently(lambda: SqlStores.open(url, shelf, settings.store_timeout_s))
         try:
             built = _build(settings, stores, instruments)
@@ -144,6 +145,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         jobs=_jobs(settings, stores, parts, instruments),
         decisions=stores.decisions,
         replays=_replays(stores),
+        reports=Reports(stores.models, _shelf(settings)),
         samples=stores.samples,
         history=History(stores.minutes, stores.samples),
         audit=stores.audit,
@@ -166,6 +168,10 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         retraining=Errand(_retraining(services, settings).look),
         supervisor=Supervisor(),
     )
+
+
+def _shelf(settings: Settings) -> ModelFiles:
+    return ModelFiles(settings.data_dir / "models", learned)
 
 
 def _replays(stores: SqlStores) -> Replays:

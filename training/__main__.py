@@ -22,10 +22,12 @@ import typer
 from controlplane.domain.errors import ControlPlaneError, Invalid, Refused, Retryable
 from controlplane.domain.features import SCHEMA_DIGEST
 from models import storage
+from models.artifact import ModelArtifact
 from models.errors import ArtifactError
+from models.reports import document, keeping, sheet
 from training import dataset, report
 from training.learning.law_fit import Declared
-from training.learning.settings import SETTINGS
+from training.learning.settings import SETTINGS, TrainingSettings
 from training.simulation import arrivals, simulator, truth, weather, world
 from training.simulation.arrivals import DAY_MINUTES
 
@@ -119,21 +121,19 @@ def train(
 
     --servers, --idle-cpu and --full-cpu are what the fleet declares; left out, they are fitted.
     """
-    if settings not in SETTINGS:
-        raise Invalid(
-            "settings_unknown", f"no settings {settings!r}: use one of {', '.join(SETTINGS)}"
-        )
+    chosen = _settings(settings)
     if leashed:
         threading.Thread(target=_follow_parent, daemon=True).start()
     rows = dataset.read_csv(data)
     # torch takes seconds to load; a wrong option or file should not.
     from training import progress
     from training.learning import version
+    from training.reports import measuring
 
     declared = _declared(servers, idle_cpu, full_cpu)
     job = version.Job(
         service=service,
-        settings=SETTINGS[settings],
+        settings=chosen,
         seed=seed,
         created_at_s=time.time(),
         primary=declared[0],
@@ -144,6 +144,7 @@ def train(
     with progress.shown(job.settings.epochs) as tell:
         artifact = version.train_version(rows, job, tell)
     storage.save(artifact, out)
+    keeping.save(measuring.measure(rows, artifact, job.settings), out)
     facts = report.version(artifact)
     _print({**facts, "out": str(out), "seconds": time.monotonic() - started_s}, as_json)
 
@@ -154,11 +155,36 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Check a trained version and show what it is."""
+    _print(report.version(_loaded(directory)), as_json)
+
+
+@app.command("report")
+def write_report(
+    directory: Annotated[Path, typer.Argument(help="Directory that `train --out` wrote.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Page to write; report.html in the directory if left out.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Data set of the training (CSV): measure again.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the report of a trained version as one HTML file that needs no network."""
+    artifact = _loaded(directory)
+    if data is not None:
+        from training.reports import measuring
+
+        settings = _settings(artifact.kind)
+        measured = measuring.measure(dataset.read_csv(data), artifact, settings)
+        keeping.save(measured, directory)
+    page = directory / "report.html" if out is None else out
     try:
-        artifact = storage.load(directory, SCHEMA_DIGEST)
+        found = keeping.load(directory, artifact.digest)
+        content = document.of_one(sheet.sheet(artifact, found))
+        page.write_text(document.page(f"{artifact.service} {artifact.digest[:12]}", content))
     except ArtifactError as error:
-        raise Invalid("model_invalid", str(error)) from error
-    _print(report.version(artifact), as_json)
+        raise Invalid("report_invalid", str(error)) from error
+    _print({"digest": artifact.digest, "measured": found is not None, "out": str(page)}, as_json)
 
 
 def main() -> None:
@@ -175,6 +201,19 @@ def main() -> None:
         _refuse(Invalid("training_not_installed", message))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+
+
+def _loaded(directory: Path) -> ModelArtifact:
+    try:
+        return storage.load(directory, SCHEMA_DIGEST)
+    except ArtifactError as error:
+        raise Invalid("model_invalid", str(error)) from error
+
+
+def _settings(name: str) -> TrainingSettings:
+    if name not in SETTINGS:
+        raise Invalid("settings_unknown", f"no settings {name!r}: use one of {', '.join(SETTINGS)}")
+    return SETTINGS[name]
 
 
 def _refuse(error: ControlPlaneError) -> None:

@@ -92,13 +92,13 @@ class Dataset:
     def digest(self) -> str:
         """sha256 over the column names and the numbers; the same rows give the same digest."""
         digest = hashlib.sha256(",".join(COLUMNS).encode())
-        digest.update(np.ascontiguousarray(_table(self)).tobytes())
+        digest.update(np.ascontiguousarray(table(self)).tobytes())
         return digest.hexdigest()
 
 
 def write_csv(dataset: Dataset, path: Path) -> None:
     """Write the rows; numbers keep nine digits, a missing one is an empty cell."""
-    columns = [_cells(column) for column in _table(dataset).T]
+    columns = [_cells(column) for column in table(dataset).T]
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -168,7 +168,8 @@ def _check(dataset: Dataset, source: str) -> None:
         raise Invalid("dataset_range", f"{source}: response_time_ms must be above 0")
 
 
-def _table(dataset: Dataset) -> FloatArray:
+def table(dataset: Dataset) -> FloatArray:
+    """All numbers: (n, len(COLUMNS)) float64 in the order of `COLUMNS`."""
     metrics = [
         getattr(series, metric)
         for series in (dataset.primary, dataset.secondary)

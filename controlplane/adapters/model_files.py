@@ -1,4 +1,4 @@
-"""The shelf of models: one directory per digest with model.json and model.npz.
+"""The shelf of models: one directory per digest with model.json and model.npz, and report.json.
 
 The SQL registry puts and gets here; wiring joins the two. What is written is on disk before
 `put` returns. Nothing is trusted on the way back: a file that was changed is refused.
@@ -18,9 +18,12 @@ from controlplane.domain.features import SCHEMA_DIGEST
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.ports.learning import StoredModel
 from models import storage
-from models.artifact import ModelArtifact
+from models.artifact import ModelArtifact, canonical
 from models.errors import ArtifactError
-from models.files import JSON_NAME, NPZ_NAME
+from models.files import JSON_NAME, NPZ_NAME, REPORT_NAME
+from models.reports import keeping
+from models.reports.report import Report
+from models.reports.sheet import sheet
 
 _INCOMING = ".incoming-"
 _REASONS = {
@@ -57,14 +60,28 @@ class ModelFiles:
         """
         return await asyncio.to_thread(self._get, digest)
 
+    async def sheet(self, digest: str) -> str:
+        """What a report shows of the model: `models.reports.sheet` as JSON text.
+
+        A report that is damaged is left out, and the sheet says so.
+
+        Raises:
+            Invalid: as `get`.
+            Retryable: `store_unavailable`.
+        """
+        return await asyncio.to_thread(self._sheet, digest)
+
     def _put(self, data: bytes, created_s: float) -> StoredModel:
         try:
             artifact = storage.from_bytes(data, SCHEMA_DIGEST)
+            report = keeping.enclosed(data, artifact.digest)
         except ArtifactError as error:
             raise Invalid("model_invalid", f"the uploaded model is refused: {error}") from error
         with _disk_errors(self._directory):
             if not self._intact(artifact.digest):
-                self._write(artifact)
+                self._write(artifact, report)
+            elif report is not None and not self._has_report(artifact.digest):
+                keeping.save(report, self._place(artifact.digest))
             description = self._place(artifact.digest).joinpath(JSON_NAME).read_text("utf-8")
         return StoredModel(
             digest=artifact.digest,
@@ -74,6 +91,20 @@ class ModelFiles:
         )
 
     def _get(self, digest: str) -> LearnedModel:
+        return self._learn(self._read(digest))
+
+    def _sheet(self, digest: str) -> str:
+        artifact = self._read(digest)
+        report: Report | None = None
+        missing: tuple[str, ...] = ()
+        try:
+            with _disk_errors(self._directory):
+                report = keeping.load(self._place(digest), digest)
+        except ArtifactError as error:
+            missing = (f"The report cannot be read: {error}.",)
+        return canonical(sheet(artifact, report, missing)).decode()
+
+    def _read(self, digest: str) -> ModelArtifact:
         try:
             with _disk_errors(self._directory):
                 artifact = storage.load(self._place(digest), SCHEMA_DIGEST)
@@ -90,7 +121,7 @@ class ModelFiles:
                 "wanted one again",
                 {"digest": digest},
             )
-        return self._learn(artifact)
+        return artifact
 
     def _place(self, digest: str) -> Path:
         return self._directory / digest
@@ -101,12 +132,22 @@ class ModelFiles:
         except ArtifactError:
             return False
 
-    def _write(self, artifact: ModelArtifact) -> None:
+    def _has_report(self, digest: str) -> bool:
+        try:
+            return keeping.load(self._place(digest), digest) is not None
+        except ArtifactError:
+            return False
+
+    def _write(self, artifact: ModelArtifact, report: Report | None) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
         incoming = Path(tempfile.mkdtemp(prefix=_INCOMING, dir=self._directory))
         try:
             storage.save(artifact, incoming)
-            for path in (incoming / NPZ_NAME, incoming / JSON_NAME, incoming):
+            names = [NPZ_NAME, JSON_NAME]
+            if report is not None:
+                keeping.save(report, incoming)
+                names.append(REPORT_NAME)
+            for path in (*(incoming / name for name in names), incoming):
                 _sync(path)
             place = self._place(artifact.digest)
             # Only damaged files are in the way here.

@@ -23,8 +23,8 @@ from controlplane.domain.errors import ControlPlaneError, Invalid, Retryable
 from controlplane.domain.features import SCHEMA_DIGEST
 from controlplane.domain.topology import Service
 from controlplane.ports.learning import Told, TrainingOrder
-from models import storage
 from models.errors import ArtifactError
+from models.reports import keeping
 
 NICENESS = 10
 LINES_KEPT = 20
@@ -99,7 +99,7 @@ def _arguments(order: TrainingOrder, folder: Path) -> list[str]:
 
 
 def _declared(service: Service) -> list[str]:
-    """What the fleet says about both centres, primary first; an empty half is not declared."""
+    """What the fleet says about the centres, primary first; an empty part is not declared."""
     options: list[str] = []
     for name in ("servers", "idle_cpu", "full_cpu"):
         values = [getattr(cluster, name) for cluster in service.clusters]
@@ -180,7 +180,7 @@ def _failure(code: int, words: list[str]) -> ControlPlaneError:
 def _packed(folder: Path) -> bytes:
     """The artifact as one body, after the same checks that every upload gets."""
     try:
-        return storage.to_bytes(storage.load(folder / "model", SCHEMA_DIGEST))
+        return keeping.pack(folder / "model", SCHEMA_DIGEST)
     except ArtifactError as error:
         raise Invalid(
             "model_invalid", f"training wrote a model that is refused: {error}"

@@ -29,6 +29,7 @@ from controlplane.engine.publication import Publication
 from controlplane.engine.pull import Puller
 from controlplane.engine.records import Records
 from controlplane.engine.replay import Replays
+from controlplane.engine.reports import Reports
 from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
 from controlplane.ports.stores import AuditLog, DecisionStore, SampleStore
@@ -54,6 +55,7 @@ class ApiServices:
     jobs: Jobs
     decisions: DecisionStore
     replays: Replays
+    reports: Reports
     samples: SampleStore
     history: History
     audit: AuditLog

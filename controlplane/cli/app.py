@@ -22,6 +22,7 @@ from controlplane.cli import (
     models,
     processes,
     replay,
+    reports,
     samples,
     token,
     traffic,
@@ -65,6 +66,7 @@ traffic.register(app)
 audit.register(app)
 replay.register(app)
 training.register(models.app)
+reports.register(models.app)
 app.add_typer(decisions.app, name="decisions")
 app.add_typer(findings.app, name="findings")
 app.add_typer(samples.app, name="samples")

@@ -130,7 +130,7 @@ def _fetch(client: "Client", service: str, since: str | None, data: Path) -> Non
 
 
 def _declared(client: "Client", service: str) -> list[str]:
-    """What the fleet says about both data centres, as options of training, primary first."""
+    """What the fleet says about its data centres, as options of training, primary first."""
     fleet = client.get("/v1/fleet")
     clusters = [
         cluster
@@ -140,7 +140,7 @@ def _declared(client: "Client", service: str) -> list[str]:
     ]
     options: list[str] = []
     for name in ("servers", "idle_cpu", "full_cpu"):
-        values = [cluster.get(name) for cluster in clusters[:2]]
+        values = [cluster.get(name) for cluster in clusters]
         if any(value is not None for value in values):
             given = ",".join("" if value is None else str(value) for value in values)
             options += _option(name.replace("_", "-"), given)
@@ -163,10 +163,10 @@ def _packed(folder: Path) -> bytes:
     """The trained artifact as one body, after the same checks that the server makes."""
     from controlplane.domain.features import SCHEMA_DIGEST
     from models.errors import ArtifactError
-    from models.storage import load, to_bytes
+    from models.reports import keeping
 
     try:
-        return to_bytes(load(folder, SCHEMA_DIGEST))
+        return keeping.pack(folder, SCHEMA_DIGEST)
     except ArtifactError as error:
         raise Invalid(
             "model_invalid", f"training wrote a model that is refused: {error}"

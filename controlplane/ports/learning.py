@@ -65,6 +65,15 @@ class StoredModel:
         return f"service/{self.service} model/{self.digest}"
 
 
+class ModelReports(Protocol):
+    """What was measured about a model when it was trained, beside its files."""
+
+    async def sheet(self, digest: str) -> str:
+        """All that a report shows of the model, as JSON text (`models.reports.sheet`).
+
+        Invalid when the model's files are damaged or gone."""
+
+
 class ModelRegistry(Protocol):
     """Trained models, content-addressed, with aliases per service."""
 

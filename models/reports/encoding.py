@@ -57,30 +57,37 @@ def _read(kind: Any, value: Any, place: str) -> Any:
         return kind(**{name: _read(hints[name], value[name], f"{place}.{name}") for name in names})
     origin = get_origin(kind)
     if origin is tuple:
-        _expect(isinstance(value, list) and len(value) <= MAX_ITEMS, value, place)
-        return tuple(_read(get_args(kind)[0], one, place) for one in value)
+        return tuple(_read(get_args(kind)[0], one, place) for one in _sized(value, list, place))
     if origin is dict:
-        _expect(isinstance(value, dict) and len(value) <= MAX_ITEMS, value, place)
-        return {str(key): _read(get_args(kind)[1], one, place) for key, one in value.items()}
+        items = _sized(value, dict, place).items()
+        return {str(key): _read(get_args(kind)[1], one, place) for key, one in items}
     if origin in (Union, types.UnionType):
-        return _plain(get_args(kind), value, place)
+        return _read_union(get_args(kind), value, place)
     return _plain((kind,), value, place)
 
 
-def _plain(kinds: tuple[Any, ...], value: Any, place: str) -> Any:
-    if value is None and type(None) in kinds:
-        return None
-    if isinstance(value, bool):
-        _expect(bool in kinds, value, place)
-        return value
-    if isinstance(value, int | float) and float in kinds:
-        number = float(value)
-        _expect(math.isfinite(number), value, place)
-        return number
-    _expect(isinstance(value, tuple(kind for kind in kinds if kind is not float)), value, place)
+def _sized(value: Any, kind: type[Any], place: str) -> Any:
+    if not isinstance(value, kind) or len(value) > MAX_ITEMS:
+        raise _wrong(value, place)
     return value
 
 
-def _expect(holds: bool, value: Any, place: str) -> None:  # noqa: FBT001 - reads as an assertion
-    if not holds:
-        raise ValueError(f"{place} has a value that does not belong there: {str(value)[:40]}")
+def _read_union(kinds: tuple[Any, ...], value: Any, place: str) -> Any:
+    real = tuple(kind for kind in kinds if kind is not types.NoneType)
+    if value is None and len(real) < len(kinds):
+        return None
+    return _read(real[0], value, place) if len(real) == 1 else _plain(real, value, place)
+
+
+def _plain(kinds: tuple[Any, ...], value: Any, place: str) -> Any:
+    if float in kinds and isinstance(value, int | float) and not isinstance(value, bool):
+        if not math.isfinite(float(value)):
+            raise _wrong(value, place)
+        return float(value)
+    if type(value) not in kinds:
+        raise _wrong(value, place)
+    return value
+
+
+def _wrong(value: Any, place: str) -> ValueError:
+    return ValueError(f"{place} has a value that does not belong there: {str(value)[:40]}")

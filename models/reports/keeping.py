@@ -6,7 +6,7 @@ of another model is refused.
 
 from pathlib import Path
 
-from models import files
+from models import files, storage
 from models.errors import ArtifactError
 from models.reports.encoding import MAX_BYTES, decode, encode
 from models.reports.report import Report
@@ -41,6 +41,18 @@ def enclosed(body: bytes, digest: str) -> Report | None:
     """
     found = files.enclosed_report(body)
     return None if found is None else _checked(found, digest)
+
+
+def pack(directory: Path, schema_digest: str) -> bytes:
+    """The upload of a trained version: its model and, if there is one, its report.
+
+    Raises:
+        ArtifactError: as `storage.load` and `load`.
+    """
+    artifact = storage.load(directory, schema_digest)
+    report = load(directory, artifact.digest)
+    body = storage.to_bytes(artifact)
+    return body if report is None else enclose(report, body)
 
 
 def enclose(report: Report, upload: bytes) -> bytes:

@@ -94,7 +94,7 @@ class BandScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """Calibration: intervals from the earlier half of the held rows, judged on the later half.
+    """Calibration: intervals from every other stretch of held rows, judged on the others.
 
     Attributes:
         rows: judged rows.
@@ -168,6 +168,28 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LawFigure:
+    """The fitted queue law of one data center against its own rows.
+
+    Attributes:
+        center: `primary` or `secondary`.
+        use, fitted_ms: the law along utilization (0 at idle, 1 at saturation).
+        observed_use, observed_ms: rows, thinned evenly in time.
+    """
+
+    center: str
+    use: Numbers
+    fitted_ms: Numbers
+    observed_use: Numbers
+    observed_ms: Numbers
+
+    def __post_init__(self) -> None:
+        """Refuse columns of different length."""
+        _same_length(self.use, self.fitted_ms)
+        _same_length(self.observed_use, self.observed_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """What was measured about one version.
 
@@ -185,6 +207,7 @@ class Report:
     ratios: Numbers
     predictors: tuple[Predictor, ...]
     scenes: tuple[Scene, ...]
+    laws: tuple[LawFigure, ...]
 
     def __post_init__(self) -> None:
         """Refuse curves that do not run along the ratios."""

@@ -10,8 +10,11 @@ from controlplane.adapters import model_files
 from controlplane.adapters.model_files import ModelFiles
 from controlplane.adapters.predictor import learned
 from controlplane.domain.errors import Invalid, Retryable
-from models.files import JSON_NAME, NPZ_NAME
+from models import storage
+from models.files import JSON_NAME, NPZ_NAME, REPORT_NAME
+from models.reports import keeping
 from tests.model_artifacts import artifact, upload
+from tests.model_reports import report
 
 
 @pytest.fixture
@@ -83,3 +86,40 @@ async def test_a_failing_disk_is_said_and_leaves_nothing(
         await shelf.put(upload(), 1.0)
     assert (caught.value.code, caught.value.details["reason"]) == ("store_unavailable", reason)
     assert list((tmp_path / "models").iterdir()) == []
+
+
+def with_report(seed: int = 1) -> bytes:
+    model = artifact(seed=seed)
+    return keeping.enclose(report(model), storage.to_bytes(model))
+
+
+async def test_a_report_is_kept_beside_its_model(shelf: ModelFiles, tmp_path: Path) -> None:
+    digest = (await shelf.put(with_report(), 5.0)).digest
+    assert json.loads(await shelf.sheet(digest))["report"]["decides"] == "hybrid"
+    assert (await shelf.get(digest)).digest == digest
+    path = tmp_path / "models" / digest / REPORT_NAME
+    path.write_bytes(b"nonsense")
+    sheet = json.loads(await shelf.sheet(digest))
+    assert sheet["report"] is None
+    assert "cannot be read" in sheet["missing"][0]
+    await shelf.put(with_report(), 6.0)
+    assert json.loads(await shelf.sheet(digest))["missing"] == []
+
+
+async def test_a_report_may_follow_its_model_and_then_stays(shelf: ModelFiles) -> None:
+    digest = (await shelf.put(upload(), 5.0)).digest
+    assert json.loads(await shelf.sheet(digest))["report"] is None
+    await shelf.put(with_report(), 6.0)
+    kept = await shelf.sheet(digest)
+    assert json.loads(kept)["report"] is not None
+    other = report(artifact(), shift_ms=9.0)
+    await shelf.put(keeping.enclose(other, upload()), 7.0)
+    assert await shelf.sheet(digest) == kept
+    await shelf.put(upload(), 8.0)
+    assert await shelf.sheet(digest) == kept
+
+
+async def test_an_upload_with_the_report_of_another_model_is_refused(shelf: ModelFiles) -> None:
+    body = keeping.enclose(report(artifact(seed=2)), upload(seed=1))
+    with pytest.raises(Invalid, match="mixed up"):
+        await shelf.put(body, 5.0)

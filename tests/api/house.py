@@ -29,6 +29,7 @@ from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publication import Publication
 from controlplane.engine.records import Records
 from controlplane.engine.replay import Replays, ReplayStores
+from controlplane.engine.reports import Reports
 from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
 from controlplane.engine.suspicion import SuspicionRules, Suspicions
@@ -48,6 +49,7 @@ from tests.fakes import (
     Outage,
 )
 from tests.metric_sources import FakeSource, puller
+from tests.model_reports import MemoryModelReports
 from tests.training_jobs import HeldTrainer, JobStores
 
 AUTHOR = Principal(token_id="", name="test", role=AccessRole.ADMIN)
@@ -113,6 +115,7 @@ class House:
         self.samples = MemorySampleStore(outage=self.outage)
         self.minutes = MemoryMinuteStore(raw=self.samples)
         self.registry = MemoryModelRegistry(audit=self.audit, outage=self.outage)
+        self.sheets = MemoryModelReports()
         self.instruments = Instruments(now=self.clock.now)
         self.pokes = Pokes()
         self.publication = Publication()
@@ -188,6 +191,7 @@ class House:
                     decisions=self.decisions, fleets=self.fleet_store, models=self.registry
                 )
             ),
+            reports=Reports(self.registry, self.sheets),
             samples=self.samples,
             history=History(self.minutes, self.samples),
             audit=self.audit,

@@ -25,14 +25,14 @@ def greybox_ms(dataset: Dataset, laws: Laws) -> FloatArray:
 
     J = r f_A(k_A load r) + (1 - r) f_B(k_B load (1 - r)), k = use / load over the last rows.
     """
-    load = _recent(_load(dataset, dataset.primary)) + _recent(_load(dataset, dataset.secondary))
+    load = recent(_load(dataset, dataset.primary)) + recent(_load(dataset, dataset.secondary))
     total = np.zeros(len(dataset))
     for series, law, share in (
         (dataset.primary, laws[0], dataset.ratio),
         (dataset.secondary, laws[1], 1.0 - dataset.ratio),
     ):
-        borne = _recent(_load(dataset, series))
-        use = _recent(utilization(law, series.cpu_avg))
+        borne = recent(_load(dataset, series))
+        use = recent(utilization(law, series.cpu_avg))
         with np.errstate(divide="ignore", invalid="ignore"):
             per_load = np.where(borne > 0, use / borne, np.nan)
         rho = per_load * load * share
@@ -54,6 +54,11 @@ def total_load(dataset: Dataset) -> FloatArray:
     return _load(dataset, dataset.primary) + _load(dataset, dataset.secondary)
 
 
+def load_unit(dataset: Dataset) -> str:
+    """What `total_load` counts."""
+    return "requests/s" if _by_rate(dataset) else "bit/s"
+
+
 def _moved(series: CenterSeries, share: FloatArray, law: CenterLaw) -> CenterColumns:
     seen = np.where(series.traffic_share > 0, series.traffic_share, np.nan)
     scale = share / seen
@@ -68,13 +73,15 @@ def _moved(series: CenterSeries, share: FloatArray, law: CenterLaw) -> CenterCol
 
 
 def _load(dataset: Dataset, series: CenterSeries) -> FloatArray:
+    return series.request_rate_rps if _by_rate(dataset) else series.ingress_bandwidth_bps
+
+
+def _by_rate(dataset: Dataset) -> bool:
     rates = (dataset.primary.request_rate_rps, dataset.secondary.request_rate_rps)
-    if all(np.isfinite(rate).any() for rate in rates):
-        return series.request_rate_rps
-    return series.ingress_bandwidth_bps
+    return all(np.isfinite(rate).any() for rate in rates)
 
 
-def _recent(values: FloatArray) -> FloatArray:
+def recent(values: FloatArray) -> FloatArray:
     """Mean over the last rows that are known, as serving averages its last samples."""
     known = np.isfinite(values)
     total, count = np.zeros(values.size), np.zeros(values.size)
