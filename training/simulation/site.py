@@ -213,13 +213,14 @@ def _cold(
     """
     if not lanes.cold:
         return 1.0, state.known_share
-    known = np.where(np.isnan(state.known_share), shares[..., 0], state.known_share)
-    before = np.empty_like(shares)
-    for minute in range(shares.shape[-1]):
-        before[..., minute] = known
-        known = known + (1.0 - lanes.cold_keep[:, 0]) * (shares[..., minute] - known)
+    last = np.where(np.isnan(state.known_share), shares[..., 0], state.known_share)
+    known = np.empty_like(shares)
+    for center, keep in enumerate(lanes.cold_keep[:, 0]):
+        zi = keep * last[:, center, None]
+        known[:, center], _ = lfilter([1.0 - keep], [1.0, -keep], shares[:, center], zi=zi)
+    before = np.concatenate([last[..., None], known[..., :-1]], axis=-1)
     cold = np.maximum(shares - before, 0.0) / np.maximum(shares, 1e-9)
-    return 1.0 + lanes.constants.cold_cost * cold, known
+    return 1.0 + lanes.constants.cold_cost * cold, known[..., -1]
 
 
 def _observe(

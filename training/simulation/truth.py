@@ -31,6 +31,8 @@ class Truth:
         applied_ms: under the ratio that was applied; half_ms: under 0.5.
         best_static_ms: under `best_static_ratio`, the one ratio of `GRID` with the smallest mean
             over all requests, known in hindsight.
+        arrival_rps: what came, or what closed-loop users would ask of a site that answers at once.
+        saturating: closed-loop users saturate the site, see `saturating`.
     """
 
     time_s: FloatArray
@@ -40,6 +42,8 @@ class Truth:
     half_ms: FloatArray
     best_static_ms: FloatArray
     best_static_ratio: float
+    arrival_rps: FloatArray
+    saturating: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,27 +104,6 @@ def center_curves_ms(world: World, weather: Weather, grid: FloatArray) -> FloatA
     return curves
 
 
-def best_shares(curves: FloatArray) -> FloatArray:
-    """The split of every minute with the smallest mean response time: (centers, n).
-
-    Gives each step of the traffic to the center whose part of the mean grows least by it: exact
-    where share times response time is convex, as for every queue law.
-
-    Args:
-        curves: `center_curves_ms` on a grid of equal steps from 0 to 1.
-    """
-    centers, grid, minutes = curves.shape
-    share = np.linspace(0.0, 1.0, grid)
-    # A center that has everything can be given no more.
-    growth = np.diff(curves * share[:, None], axis=1, append=np.inf)
-    given = np.zeros((centers, minutes), dtype=np.intp)
-    minute = np.arange(minutes)
-    for _ in range(grid - 1):
-        next_growth = np.take_along_axis(growth, given[:, None], axis=1)[:, 0]
-        given[next_growth.argmin(axis=0), minute] += 1
-    return share[given]
-
-
 def saturating(world: World, weather: Weather) -> NDArray[np.bool_]:
     """Minutes in which closed-loop users saturate the site whatever the split: (n,).
 
@@ -137,20 +120,33 @@ def saturating(world: World, weather: Weather) -> NDArray[np.bool_]:
     return np.asarray(weather.arrival_rps * world.users.think_ms / loop_ms > free_rps.sum(axis=0))
 
 
+def requests_rps(world: World, arrival_rps: FloatArray, mean_ms: FloatArray) -> FloatArray:
+    """Requests per second of minutes with this mean response time: (..., n).
+
+    Those that come, or by Little's law those that closed-loop users get through.
+    """
+    if world.users is None:
+        return np.broadcast_to(arrival_rps, mean_ms.shape)
+    think_ms = world.users.think_ms
+    return np.asarray(arrival_rps * think_ms / (think_ms + mean_ms))
+
+
 def find_truth(world: World, weather: Weather, ratio: FloatArray) -> Truth:
     """Search every minute's best ratio; rows match those of `simulator.simulate`."""
     # Row i is judged in minute i + 1, so minute 0 belongs to no row.
-    curve = curve_ms(world, weather)[:, 1:]
-    applied = ratio_outcome(world, weather, ratio)
-    static = int((curve * weather.arrival_rps[1:]).sum(axis=1).argmin())
+    curve, arrival_rps = curve_ms(world, weather)[:, 1:], weather.arrival_rps[1:]
+    requests = requests_rps(world, arrival_rps, curve)
+    static = int(((curve * requests).sum(axis=1) / requests.sum(axis=1)).argmin())
     return Truth(
         time_s=weather.time_s[:-1],
         oracle_ratio=GRID[curve.argmin(axis=0)],
         oracle_ms=curve.min(axis=0),
-        applied_ms=applied.mean_ms[1:],
+        applied_ms=ratio_outcome(world, weather, ratio).mean_ms[1:],
         half_ms=curve[GRID.size // 2],
         best_static_ms=curve[static],
         best_static_ratio=float(GRID[static]),
+        arrival_rps=arrival_rps,
+        saturating=saturating(world, weather)[1:],
     )
 
 

@@ -195,6 +195,8 @@ def _world(content: dict[str, Any]) -> World:
     operator = _table(Operator, content["operator"])
     if len(centers) < 2 or len(operator.shares) != len(centers):
         raise TypeError("give two [[centers]] or more, and one operator share for each")
+    if "users" in content and any(center.cold_cost > 0 for center in centers):
+        raise TypeError("users in a closed loop and cold caches together are not computed")
     return World(
         name=content["name"],
         response_noise=float(content["response_noise"]),
