@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.api.dependencies import ApiServices
+from controlplane.api.forecasts import forecast_families
 from controlplane.api.job_metrics import job_families
 from controlplane.api.ladder import ladder_families
 from controlplane.api.source_metrics import source_families
@@ -115,6 +116,7 @@ class _Engine(Collector):
         )
         yield from job_families(self._services.jobs)
         yield from ladder_families(self._services)
+        yield from forecast_families(self._services)
         yield from self._findings()
         yield from self._gateways()
         yield self._deliveries()

@@ -1,11 +1,10 @@
-"""Wire values that several resources share: times, lists, samples, decisions.
+"""Wire values that several resources share: times, lists, samples.
 
 Pydantic lives here and in `resources` only. Times are RFC 3339 on the wire, UTC epoch seconds
 inside; not-a-number has no JSON form and is null.
 """
 
 import math
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -20,7 +19,6 @@ from pydantic import (
     StrictStr,
 )
 
-from controlplane.domain.decisions import Decision
 from controlplane.domain.telemetry import Sample
 
 T = TypeVar("T")
@@ -157,86 +155,3 @@ class SampleOut(SampleIn):
 def sample_or_none(sample: Sample | None) -> SampleOut | None:
     """The wire form of a sample; None stays None."""
     return None if sample is None else SampleOut.of(sample)
-
-
-class NoteOut(Wire):
-    """Why something was proposed, trimmed or refused."""
-
-    code: str
-    message: str
-
-
-class DecisionSummary(Wire):
-    """One decision without its curve and samples; shares are 0..1 by data centre."""
-
-    id: str
-    time: datetime
-    service: str
-    trigger: str
-    strategy: str
-    outcome: str
-    model: str
-    revision: int
-    applied: Mapping[str, float]
-    proposed: Mapping[str, float]
-    decided: Mapping[str, float]
-    notes: list[NoteOut]
-
-
-class PointOut(Wire):
-    """Predicted mean response time if the primary had this share; null when not finite."""
-
-    ratio: float
-    response_time_ms: float | None
-
-
-class CenterCurveOut(Wire):
-    """Predicted mean response time of one data centre at 0, 1, ... 100 % of the load."""
-
-    datacenter: str
-    response_time_ms: list[float | None]
-
-
-class DecisionOut(DecisionSummary):
-    """One decision with everything that explains it."""
-
-    curve: list[PointOut]
-    center_curves: list[CenterCurveOut]
-    samples: list[SampleOut]
-
-
-def summary_of(decision: Decision) -> DecisionSummary:
-    """The short wire form of a decision."""
-    return DecisionSummary(
-        id=decision.id,
-        time=stamp(decision.time_s),
-        service=decision.service,
-        trigger=decision.trigger,
-        strategy=decision.strategy,
-        outcome=decision.outcome,
-        model=decision.model,
-        revision=decision.revision,
-        applied=dict(zip(decision.centers, decision.applied, strict=True)),
-        proposed=dict(zip(decision.centers, decision.proposed, strict=True)),
-        decided=dict(zip(decision.centers, decision.decided, strict=True)),
-        notes=[NoteOut(code=note.code, message=note.message) for note in decision.notes],
-    )
-
-
-def decision_of(decision: Decision) -> DecisionOut:
-    """The whole wire form of a decision."""
-    return DecisionOut(
-        **summary_of(decision).model_dump(),
-        curve=[
-            PointOut(ratio=point.ratio, response_time_ms=finite(point.response_time_ms))
-            for point in decision.curve
-        ],
-        center_curves=[
-            CenterCurveOut(
-                datacenter=curve.datacenter,
-                response_time_ms=[finite(value) for value in curve.response_time_ms],
-            )
-            for curve in decision.center_curves
-        ],
-        samples=[SampleOut.of(sample) for sample in decision.samples],
-    )

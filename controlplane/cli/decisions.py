@@ -98,6 +98,12 @@ def _facts(decision: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     for name in ("applied", "proposed", "decided"):
         yield name, _shares(decision[name])
     yield "revision", decision["revision"] or None
+    if said := decision["interval"]:
+        ends = f"{output.number(said['low_ms'])} to {output.number(said['high_ms'])} ms"
+        yield "expected", f"{ends} ({said['level']:.0%} of the time)"
+    if (shift := decision["dither"]) and shift["propensity"] < 1:
+        drawn = f"drawn with probability {shift['propensity']:.2f}"
+        yield "dither", f"{shift['offset']:+.3f} in block {shift['block']}, {drawn}"
 
 
 def _curve(decision: Mapping[str, Any]) -> Iterator[str]:

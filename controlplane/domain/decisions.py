@@ -63,6 +63,7 @@ class Decision:
         revision: the snapshot that first carried it; 0 when nothing was published.
         inputs: None in decisions of before they were recorded.
         spreads, center_curves, learned, urgent: of the proposal, as `Proposal` has them.
+        support: lowest and highest ratio that the model was trained on; () without one.
         trial: of the model in the shadow, None without one.
     """
 
@@ -87,6 +88,7 @@ class Decision:
     center_curves: tuple[CenterCurve, ...] = ()
     learned: bool = False
     urgent: bool = False
+    support: tuple[float, ...] = ()
     trial: Trial | None = None
 
     @property

@@ -102,7 +102,12 @@ def decide(facts: Facts, service: Service, trigger: Trigger, ask: Strategy = pro
         center_curves=proposal.center_curves,
         learned=proposal.learned,
         urgent=proposal.urgent,
+        support=_support(situation.model),
     )
+
+
+def _support(model: LearnedModel | None) -> tuple[float, ...]:
+    return () if model is None else (model.ratio_low, model.ratio_high)
 
 
 def situate(facts: Facts, service: Service) -> Situation:

@@ -14,6 +14,7 @@ from controlplane.domain.guardrails.envelope import GUARDS, POOL_SHARED, Passage
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.strategies.situation import Note, Shares
 from controlplane.domain.telemetry import Sample
+from controlplane.domain.uncertainty import MOST_SCORES
 from controlplane.engine.replay import Replay
 
 PURPOSES = {guard.__name__: (getdoc(guard) or "").splitlines()[0] for guard in GUARDS}
@@ -150,9 +151,21 @@ def _result(decision: Decision) -> Step:
     return Step(
         part=Part.RESULT,
         name=decision.outcome,
-        says=f"{RESULTS[decision.outcome]}: {_text(decision.decided)}{carried}",
+        says=f"{RESULTS[decision.outcome]}: {_text(decision.decided)}{carried}{_awaited(decision)}",
         shares=decision.decided,
     )
+
+
+def _awaited(decision: Decision) -> str:
+    """The interval of the coming cycle, and how the last ones held."""
+    said, past = decision.interval, decision.state.calibration
+    if said is None:
+        return ""
+    words = f"; the coming cycle is expected at {said.low_ms:.1f} to {said.high_ms:.1f} ms"
+    if past.coverage is None:
+        return words
+    known = min(past.judged, MOST_SCORES)
+    return f"{words} ({known - len(past.misses)} of the last {known} such forecasts held)"
 
 
 def _with_notes(words: str, notes: tuple[Note, ...]) -> str:

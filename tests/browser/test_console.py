@@ -22,7 +22,10 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.model_artifacts import upload
+from models import storage
+from models.reports import keeping
+from tests.model_artifacts import artifact, upload
+from tests.model_reports import report
 
 TOKEN = re.compile(r"sbx_[A-Za-z0-9_-]{43}")
 START_S = 30
@@ -144,6 +147,14 @@ class Serve:
         digest = self.api("POST", "/v1/models", content=upload()).json()["digest"]
         wanted = {"service": "tickets", "reason": "browser"}
         self.api("POST", f"/v1/models/{digest}:promote", json=wanted)
+
+    def register_versions(self) -> list[str]:
+        """Two versions with reports, of which none decides."""
+        bodies = []
+        for seed in (11, 12):
+            model = artifact(seed=seed)
+            bodies.append(keeping.enclose(report(model, seed), storage.to_bytes(model)))
+        return [self.api("POST", "/v1/models", content=body).json()["digest"] for body in bodies]
 
     def send_samples(self) -> None:
         centers = {"tickets": ("east", "west"), "video": ("east", "south", "west")}
@@ -290,15 +301,17 @@ def test_the_curve_of_the_last_decision_is_drawn(console: Console) -> None:
     page.get_by_label("Service", exact=True).select_option("tickets")
     expect(page.locator("#curve-words")).to_contain_text("greybox")
     expect(page.locator("#rung")).to_contain_text("decided by: the model")
-    for word in ("predicted", "before", "proposed", "decided"):
+    expect(page.locator("#curve-words")).to_contain_text("90 % of the time")
+    for word in ("predicted", "before", "proposed", "decided", "90 % interval"):
         expect(page.locator("#curve-chart .legendtext", has_text=word)).to_be_visible()
     path = page.locator("#curve-chart .scatterlayer .js-line").first.get_attribute("d")
     assert path is not None
     assert path.count(",") > 20
     # From nothing to what matters, however steep the curve is elsewhere.
     low, top = page.evaluate("document.getElementById('curve-chart').layout.yaxis.range")
-    marks = "document.getElementById('curve-chart').data.slice(1).flatMap((one) => one.y)"
-    assert (low, top) == (0, 3 * max(page.evaluate(marks)))
+    markers = "document.getElementById('curve-chart').data.filter((one) => one.mode === 'markers')"
+    marks = page.evaluate(f"{markers}.flatMap((one) => one.y)")
+    assert (low, top) == (0, 3 * max(marks))
     expect(page.locator("#time-chart .scatterlayer .js-line")).to_have_count(2)
     page.get_by_text("Why: step by step").click()
     expect(page.locator("#steps")).to_contain_text("greybox")
@@ -358,6 +371,52 @@ def test_the_keyboard_reaches_every_control(console: Console) -> None:
     console.page.keyboard.press("Shift+Tab")
     outline = "getComputedStyle(document.activeElement).outlineStyle"
     assert console.page.evaluate(outline) == "solid"
+
+
+def test_models_are_compared_promoted_and_rolled_back(console: Console) -> None:
+    first, second = console.serve.register_versions()
+    console.open()
+    page = console.page
+    page.get_by_role("link", name="Models").press("Enter")
+    expect(page.locator("#versions tr")).to_have_count(3)
+    page.get_by_role("button", name=f"Report {first[:12]}").click()
+    expect(page.locator("#model-report")).to_be_focused()
+    expect(page.locator("#model-report .identity")).to_contain_text(first[:12])
+    expect(page.locator("#model-report .chart .main-svg").first).to_be_visible()
+    charts = page.locator("#model-report .chart").count()
+    # Two load bands, four of accuracy, two of coverage, one law, one loss.
+    assert charts == 10
+    page.get_by_label("Strategy").select_option("paper_mlp")
+    expect(page.locator("#model-report .legendtext", has_text="paper_mlp").first).to_be_visible()
+    page.get_by_label("Compare with").select_option(second)
+    expect(page.locator("#model-report .identity")).to_have_count(2)
+    expect(page.get_by_role("heading", name="What differs")).to_be_visible()
+    page.get_by_label("Reason for the log").fill("better by night")
+    page.get_by_role("button", name=f"Promote {first[:12]}").press("Enter")
+    newest = page.locator("#promotions tr").first
+    expect(newest).to_contain_text("better by night")
+    expect(page.locator("#versions tr[aria-current]")).to_contain_text("champion")
+    page.get_by_role("button", name="Roll back").click()
+    expect(newest).to_contain_text("rolled-back")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as a page").click()
+    assert "SignalboxReport.show" in saved.value.path().read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("console", [PHONE], indirect=True)
+def test_models_on_a_phone_in_chinese_without_the_right_to_promote(console: Console) -> None:
+    console.serve.register_versions()
+    wanted = {"name": "reader", "role": "viewer", "reason": "browser"}
+    secret = console.serve.api("POST", "/v1/tokens", json=wanted).json()["secret"]
+    page = console.page
+    page.goto(f"{console.serve.url}/console/#models")
+    console.enter(secret)
+    page.get_by_role("button", name="中文").click()
+    expect(page.locator("#versions-title")).to_have_text("版本")
+    expect(page.locator("#model-report h2", has_text="响应时间与比例")).to_be_visible()
+    expect(page.locator("#moving")).to_be_hidden()
+    expect(page.get_by_role("button", name=re.compile("提升"))).to_have_count(0)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_the_page_comes_back_by_itself_after_a_restart(console: Console) -> None:

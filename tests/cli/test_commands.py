@@ -1,15 +1,20 @@
 """Every command that talks to the API, for people and for programs."""
 
 import json
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from controlplane.domain.access import AccessRole
+from controlplane.domain.dither import Dither
 from tests import builders
 from tests.cli.conftest import Run, Server
+from tests.domain.decided import decided
+from tests.domain.two_centers import law_model
 
 FLEET = Path(__file__).parents[2] / "data" / "fleets" / "two-centers.yaml"
 
@@ -88,6 +93,16 @@ def test_watch_ends_after_so_many_events(server: Server, run: Run) -> None:
     assert run("watch", "--events", "1").out.startswith("snapshot   revision=1 version=")
     event = json.loads(run("watch", "--events", "1", "--json").out)
     assert (event["event"], event["id"], event["data"]["revision"]) == ("snapshot", "1", 1)
+
+
+def test_a_decision_shows_its_interval_and_its_shift(server: Server, run: Run) -> None:
+    decision = decided(law_model(residual_spread=0.02))
+    shift = Dither(block=7, offset=0.02, propensity=0.25, anchor=(0.5, 0.5), shares=(0.52, 0.48))
+    shifted = replace(decision, state=replace(decision.state, dither=shift))
+    server.do(server.house.decisions.record([shifted]))
+    shown = run("decisions", "show", decision.id)
+    assert re.search(r"^expected: +[0-9.]+ to [0-9.]+ ms \(90% of the time\)$", shown.out, re.M)
+    assert "+0.020 in block 7, drawn with probability 0.25" in shown.out
 
 
 def test_samples_and_decisions(server: Server, run: Run, tmp_path: Path) -> None:

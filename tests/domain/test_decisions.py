@@ -2,42 +2,10 @@ import numpy as np
 import pytest
 
 from controlplane.domain.canonical import decode, encode
-from controlplane.domain.decisions import Decision, Trigger, split_of
-from controlplane.domain.features import FEATURE_NAMES
-from controlplane.domain.guardrails.envelope import judge
-from controlplane.domain.guardrails.limits import EnvelopeLimits
-from controlplane.domain.guardrails.state import GuardState
-from controlplane.domain.strategies.registry import propose
+from controlplane.domain.decisions import Decision, split_of
 from controlplane.domain.strategies.situation import LearnedModel
-from tests.domain.two_centers import Load, law_model, situation
-
-RATIO = FEATURE_NAMES.index("primary.scheduling_ratio")
-EVERYWHERE = {"feature_low": (-np.inf,) * 14, "feature_high": (np.inf,) * 14}
-
-
-def decided(model: LearnedModel) -> Decision:
-    facts = situation(load=Load(total_rps=60.0), model=model)
-    proposal = propose(facts)
-    verdict = judge(proposal, facts, GuardState(), EnvelopeLimits())
-    newest = (facts.window.latest(center.name) for center in facts.centers)
-    return Decision(
-        id="tickets@1",
-        time_s=facts.now_s,
-        service="tickets",
-        trigger=Trigger.TIMER,
-        strategy=proposal.strategy,
-        centers=tuple(center.name for center in facts.centers),
-        applied=facts.applied,
-        proposed=proposal.shares,
-        decided=verdict.shares,
-        outcome=verdict.outcome,
-        curve=proposal.curve,
-        spreads=proposal.spreads,
-        notes=(*proposal.notes, *verdict.notes),
-        samples=tuple(sample for sample in newest if sample is not None),
-        state=verdict.state,
-        model="m1",
-    )
+from tests.domain.decided import EVERYWHERE, RATIO, decided
+from tests.domain.two_centers import law_model
 
 
 def test_a_decision_comes_back_whole_and_explains_itself() -> None:

@@ -144,6 +144,10 @@ async def test_the_story_names_facts_proposal_guards_and_result() -> None:
     assert steps[-1].shares == moved.decided
     told = {code for step in steps for code in step.codes}
     assert {note.code for note in moved.notes} <= told
+    assert "the coming cycle is expected at" in steps[-1].says
+    judged = next(one for one in decisions if one.curve and one.state.calibration.judged)
+    result = explain(await _replays(rig).of(judged.id))[-1]
+    assert result.says.endswith("such forecasts held)")
     assert steps[-2].says.startswith("let it pass: ")
 
 

@@ -8,13 +8,14 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import StreamingResponse
 
+from controlplane.api.decision_wire import DecisionSummary, summary_of
 from controlplane.api.dependencies import ApiServices, Services, Viewer
+from controlplane.api.forecasts import ForecastsOut, forecasts_of
 from controlplane.api.ladder import LadderOut, ladder_of
 from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, behind, cursor_at, page_of
 from controlplane.api.wire import (
     LAST_S,
     Answers,
-    DecisionSummary,
     Items,
     SampleOut,
     Time,
@@ -22,7 +23,6 @@ from controlplane.api.wire import (
     finite,
     sample_or_none,
     seconds,
-    summary_of,
 )
 from controlplane.domain.topology import Service, resolved
 from controlplane.domain.units import BASIS_POINTS
@@ -64,6 +64,7 @@ class ServiceOut(Wire):
     strategy: str
     model: str
     ladder: LadderOut
+    forecasts: ForecastsOut
     datacenters: list[CenterOut]
     decision: DecisionSummary | None
 
@@ -166,6 +167,7 @@ def _service(services: ApiServices, service: Service) -> ServiceOut:
         strategy=service.strategy,
         model="" if champion is None else champion.digest,
         ladder=ladder_of(services, service),
+        forecasts=forecasts_of(decision),
         datacenters=_centers(services, service),
         decision=None if decision is None else summary_of(decision),
     )

@@ -48,6 +48,27 @@ function within(values) {
   return top > 0 ? { range: [0, top] } : {};
 }
 
+// The interval around the curve: its lower end, and the room up to its higher one.
+function band(points, level) {
+  const sure = points.filter((point) => point.low_ms !== null && point.high_ms !== null);
+  const end = (key, more) => ({
+    x: sure.map((point) => point.ratio), y: sure.map((point) => point[key]),
+    mode: "lines", line: { width: 0 }, hoverinfo: "skip", ...more,
+  });
+  return sure.length ? [
+    end("low_ms", { showlegend: false }),
+    end("high_ms", { name: say("band", Math.round(100 * level)), fill: "tonexty", fillcolor: "rgba(79,176,255,0.22)" }),
+  ] : [];
+}
+
+// What the model was trained on: outside of it a forecast is a guess.
+function supportShapes([low, high] = []) {
+  return low === undefined ? [] : [{
+    type: "rect", xref: "x", yref: "paper", x0: low, x1: high, y0: 0, y1: 1,
+    layer: "below", line: { width: 0 }, fillcolor: "rgba(230,235,241,0.07)",
+  }];
+}
+
 export function curve(element, decision, primary) {
   const points = decision.curve.filter((point) => point.response_time_ms !== null);
   const at = (ratio) => {
@@ -59,7 +80,9 @@ export function curve(element, decision, primary) {
     marker: { symbol, color, size, line: { width: 2, color } },
   });
   const marked = ["applied", "proposed", "decided"].map((name) => at(decision[name][primary]));
+  const level = decision.interval ? decision.interval.level : 0;
   Plotly.react(element, [
+    ...band(points, level),
     {
       name: say("predicted"),
       x: points.map((point) => point.ratio),
@@ -74,6 +97,7 @@ export function curve(element, decision, primary) {
     ...LAYOUT,
     xaxis: { ...GRID, title: { text: say("shareAxis", primary) }, tickformat: ".2f" },
     yaxis: { ...GRID, title: { text: say("predictedAxis") }, ...within(marked) },
+    shapes: supportShapes(decision.support),
   }, OPTIONS);
 }
 

@@ -123,7 +123,7 @@ export function primaryOf(service) {
 }
 
 export function decisionWords(decision, primary) {
-  return say("decided", {
+  const words = [say("decided", {
     time: new Date(decision.time).toLocaleTimeString(),
     strategy: decision.strategy,
     outcome: decision.outcome,
@@ -131,5 +131,16 @@ export function decisionWords(decision, primary) {
     before: percent(decision.applied[primary]),
     proposed: percent(decision.proposed[primary]),
     decided: percent(decision.decided[primary]),
-  });
+  })];
+  const { interval, dither } = decision;
+  if (interval) {
+    words.push(say("expected", {
+      low: interval.low_ms.toFixed(1), high: interval.high_ms.toFixed(1),
+      level: Math.round(100 * interval.level),
+    }));
+  }
+  if (dither && dither.offset) {
+    words.push(say("dithered", { offset: percent(dither.offset) }));
+  }
+  return words.join(" ");
 }

@@ -22,6 +22,9 @@ const ENGLISH = {
   decision: "Last decision", noDecision: "No decision yet.",
   decided: (d) => `${d.time}: ${d.strategy}. Share of ${d.primary}: ${d.before} before, ${d.proposed} `
     + `proposed, ${d.decided} decided (${d.outcome}).`,
+  expected: (d) => `Expected next: ${d.low} to ${d.high} ms, ${d.level} % of the time.`,
+  dithered: (d) => `${d.offset} of it are a shift by chance, to learn from.`,
+  band: (level) => `${level} % interval`,
   noCurve: "A rule decided, so there is no curve.",
   noRecord: "Its curve is not on record.",
   predicted: "predicted", before: "before", proposed: "proposed", chosen: "decided",
@@ -61,6 +64,9 @@ const CHINESE = {
   decision: "最近一次决策", noDecision: "尚无决策。",
   decided: (d) => `${d.time}：${d.strategy}。${d.primary} 的份额：之前 ${d.before}，建议 ${d.proposed}，`
     + `决定 ${d.decided}（${d.outcome}）。`,
+  expected: (d) => `下一周期预计 ${d.low} 至 ${d.high} ms（${d.level} % 的情况）。`,
+  dithered: (d) => `其中 ${d.offset} 为用于学习的随机偏移。`,
+  band: (level) => `${level} % 区间`,
   noCurve: "由规则决定，没有曲线。",
   noRecord: "曲线没有记录。",
   predicted: "预测", before: "之前", proposed: "建议", chosen: "决定",
