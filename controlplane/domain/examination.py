@@ -52,7 +52,8 @@ def _exchanged(model: LearnedModel, champion: LearnedModel) -> str:
     one, other = (math.log(_half_full_ms(law)) for law in champion.laws)
     straight = abs(first - one) + abs(second - other)
     crossed = abs(first - other) + abs(second - one)
-    if abs(one - other) <= math.log(APART) or straight <= EXCHANGED * crossed:
+    # Not a number, as of laws beyond floats, is another matter.
+    if not (abs(one - other) > math.log(APART) and straight > EXCHANGED * crossed):
         return ""
     return (
         "centers_exchanged: its laws are those of the champion with the data centres exchanged: "

@@ -47,6 +47,20 @@ def test_exchanged_centers() -> None:
     assert objection_to(with_laws(*reversed(alike.laws)), alike) == ""
 
 
+def test_laws_of_other_centers_are_not_compared() -> None:
+    champion = replace(CHAMPION, centers=("a", "b"))
+    slow = with_laws(scaled(NEAR, 1e3), scaled(FAR, 1e3))
+    assert objection_to(replace(slow, centers=("a", "c")), champion) == ""
+    assert objection_to(replace(slow, centers=("a", "b")), champion).startswith("level_changed")
+
+
+def test_laws_beyond_floats_are_another_level_and_nothing_else() -> None:
+    beyond = replace(NEAR, base_ms=1e308, contention=1e308)
+    words = objection_to(with_laws(beyond, beyond), CHAMPION)
+    assert words.startswith("level_changed")
+    assert "exchanged" not in words
+
+
 def test_more_centers_are_not_exchanged() -> None:
     champion = LearnedModel(digest="m1", laws=(NEAR, FAR, NEAR))
     assert objection_to(with_laws(FAR, NEAR, FAR), champion) == ""

@@ -153,7 +153,8 @@ class Story:
         answer = await http.post("/v1/models", content=data, params={"reason": f"bad: {kind}"})
         answer.raise_for_status()
         digest = answer.json()["digest"]
-        body = {"service": SERVICE, "reason": f"bad: {kind}"}
+        # What was examined says so; a person may have it all the same.
+        body = {"service": SERVICE, "reason": f"bad: {kind}", "force": True}
         (await http.post(f"/v1/models/{digest}:promote", json=body)).raise_for_status()
         began = self.player.minute
 

@@ -1,6 +1,10 @@
 """All checks, in the order in which a person would ask."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
 
 from controlplane.domain.topology import StrategyName
 from models.artifact import ModelArtifact
@@ -24,6 +28,8 @@ from training.examination.units import (
     shares_possible,
 )
 
+# In place of a figure that is not finite.
+MOST = 1e9
 # They ask the network alone.
 WITHOUT_LAWS = frozenset({StrategyName.PAPER_MLP, StrategyName.PROJECTED_MLP})
 
@@ -54,8 +60,15 @@ def examine(
         strategy: that the service asks; some do without queue laws.
     """
     evidence = gather(dataset, artifact)
-    found = tuple(check for ask in CHECKS for check in _several(ask(evidence)))
-    return found if strategy in WITHOUT_LAWS else (*_laws_trusted(artifact), *found)
+    laws = () if strategy in WITHOUT_LAWS else _laws_trusted(artifact)
+    asked = (check for ask in CHECKS for check in _several(ask(evidence)))
+    return tuple(map(_plain, chain(laws, asked)))
+
+
+def _plain(check: Check) -> Check:
+    """The check with Python's own numbers, finite ones: it is stored as JSON."""
+    figure = float(np.nan_to_num(check.figure, nan=MOST, posinf=MOST, neginf=-MOST))
+    return replace(check, passed=bool(check.passed), figure=figure)
 
 
 def _several(found: Check | Iterable[Check]) -> Iterable[Check]:

@@ -54,6 +54,8 @@ def test_a_single_day_is_enough_to_be_examined() -> None:
     assert [check.code for check in checks if "not decided" in check.message] == []
     assert len({check.code for check in checks}) == len(checks)
     assert all(np.isfinite([check.figure, check.limit]).all() for check in checks)
+    # As JSON has them.
+    assert {(type(check.passed), type(check.figure)) for check in checks} == {(bool, float)}
 
 
 @pytest.mark.parametrize("name", poisons.POISONS)
