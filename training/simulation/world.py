@@ -191,6 +191,7 @@ def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def _world(content: dict[str, Any]) -> World:
+    _check_keys("world", World, content)
     centers = tuple(_table(CenterWorld, center) for center in content["centers"])
     operator = _table(Operator, content["operator"])
     if len(centers) < 2 or len(operator.shares) != len(centers):
@@ -214,13 +215,17 @@ def _optional(kind: type[Table], content: dict[str, Any] | None) -> Table | None
 
 
 def _table(kind: type[Table], content: dict[str, Any]) -> Table:
-    fields = dataclasses.fields(kind)  # type: ignore[arg-type]
-    known = {field.name for field in fields}
-    needed = {field.name for field in fields if field.default is dataclasses.MISSING}
-    missing, unknown = sorted(needed - set(content)), sorted(set(content) - known)
-    if missing or unknown:
-        raise TypeError(f"{kind.__name__}: missing {missing}, unknown {unknown}")
+    _check_keys(kind.__name__, kind, content)
     values = {
         key: tuple(value) if isinstance(value, list) else value for key, value in content.items()
     }
     return kind(**values)
+
+
+def _check_keys(where: str, kind: type[Any], content: dict[str, Any]) -> None:
+    fields = dataclasses.fields(kind)
+    known = {field.name for field in fields}
+    needed = {field.name for field in fields if field.default is dataclasses.MISSING}
+    missing, unknown = sorted(needed - set(content)), sorted(set(content) - known)
+    if missing or unknown:
+        raise TypeError(f"{where}: missing {missing}, unknown {unknown}")
