@@ -19,7 +19,8 @@ from models.examination import Check
 from models.forward import LAYERS, Mlp
 
 # 1: one residual network. 2: several, whose arrays have a leading axis (members, ...).
-FORMATS = (1, 2)
+# 3: laws of named data centers, two or more.
+FORMATS = (1, 2, 3)
 Json = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
@@ -95,6 +96,8 @@ class ModelArtifact:
         residuals: the members of an ensemble that predicts log(actual / queue law); () is none.
         kind: the name of the training settings (`paper`, `residual`, `quick`).
         primary, secondary: the fitted queue laws.
+        centers: whose laws they are, primary first; () in versions that know two by their place.
+        others: the laws of the third center and those after it.
         scores: named figures; the units are in the names.
         best_epoch: 1-based epoch with the smallest validation loss, per network: `mlp`,
             `residual` or `residual_1` to `residual_5`.
@@ -119,11 +122,20 @@ class ModelArtifact:
     profile: tuple[float, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     examination: tuple[Check, ...] = ()
+    centers: tuple[str, ...] = ()
+    others: tuple[LawRecord, ...] = ()
 
     @property
     def format(self) -> int:
         """The oldest format that can hold it, so that old versions keep their digests."""
+        if self.centers or self.others:
+            return 3
         return 2 if len(self.residuals) > 1 else 1
+
+    @property
+    def laws(self) -> tuple[LawRecord, ...]:
+        """The law of every center, primary first."""
+        return (self.primary, self.secondary, *self.others)
 
     @property
     def digest(self) -> str:
@@ -134,7 +146,7 @@ class ModelArtifact:
 def facts(artifact: ModelArtifact) -> Json:
     """Everything of the digest that is not an array, as JSON values."""
     examination = [dataclasses.asdict(check) for check in artifact.examination]
-    content = {
+    content: Json = {
         "format": artifact.format,
         "service": artifact.service,
         "kind": artifact.kind,
@@ -150,8 +162,13 @@ def facts(artifact: ModelArtifact) -> Json:
         "losses": sorted(artifact.losses),
         "provenance": dataclasses.asdict(artifact.provenance),
     }
-    # Versions of before it was there keep their digest.
-    return content | {"examination": examination} if examination else content
+    # Versions of before they were there keep their digest.
+    if examination:
+        content |= {"examination": examination}
+    if artifact.centers or artifact.others:
+        others = [dataclasses.asdict(law) for law in artifact.others]
+        content |= {"centers": list(artifact.centers), "other_laws": others}
+    return content
 
 
 def arrays(artifact: ModelArtifact) -> Arrays:

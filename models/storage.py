@@ -37,6 +37,7 @@ _LAW_NUMBERS = (
 MIN_SCALE = 1e-12
 MAX_PROFILE = 1e4
 MAX_MEMBERS = 16
+MAX_CENTERS = 64
 
 
 def save(artifact: ModelArtifact, directory: Path) -> None:
@@ -105,6 +106,7 @@ def _parse(content: Json, named: Arrays) -> ModelArtifact:
     if content["format"] not in FORMATS:
         raise ArtifactError(f"format {content['format']!r} is none of {FORMATS}: train again")
     names = content["networks"]
+    centers, others = _others(content)
     return ModelArtifact(
         service=str(content["service"]),
         kind=str(content["kind"]),
@@ -121,7 +123,19 @@ def _parse(content: Json, named: Arrays) -> ModelArtifact:
         profile=_profile(content["profile"]),
         environment=dict(content["environment"]),
         examination=tuple(_check(each) for each in content.get("examination", ())),
+        centers=centers,
+        others=others,
     )
+
+
+def _others(content: Json) -> tuple[tuple[str, ...], tuple[LawRecord, ...]]:
+    """Names of all centers and the laws of the third and those after it."""
+    centers = tuple(str(name) for name in content.get("centers", ()))
+    others = tuple(_law(each) for each in content.get("other_laws", ()))
+    whole = len(centers) == len(set(centers)) == 2 + len(others) <= MAX_CENTERS
+    if (centers or others) and not (whole and all(centers)):
+        raise ArtifactError(f"{2 + len(others)} queue laws are of the data centers {centers}")
+    return centers, others
 
 
 def _check(content: Json) -> Check:

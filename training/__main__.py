@@ -25,7 +25,8 @@ from models import storage
 from models.artifact import ModelArtifact
 from models.errors import ArtifactError
 from models.reports import document, keeping, sheet
-from training import dataset, report
+from training import dataset, report, site_dataset
+from training.learning import site_version
 from training.learning.law_fit import Declared
 from training.learning.settings import SETTINGS, TrainingSettings
 from training.simulation import arrivals, simulator, truth, weather, world
@@ -42,7 +43,7 @@ app = typer.Typer(
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON line on standard output.")]
-Pair = Annotated[str | None, typer.Option(metavar="PRIMARY,SECONDARY")]
+Amounts = Annotated[str | None, typer.Option(metavar="PRIMARY,SECONDARY,...")]
 
 
 @app.command()
@@ -59,12 +60,20 @@ def simulate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Simulate two data centres under the historical ratio; one row a minute, nothing removed."""
+    """Simulate data centres under the historical shares; one row a minute, nothing removed."""
     place = world.load_world(world_name)
     # The last minute only gives the label of the row before it.
     minutes = round(days * DAY_MINUTES) + 1
     arrival_rps = arrivals.for_run(trace, place.arrivals.peak_rps, minutes)
     drawn = weather.draw(place, minutes, seed, arrival_rps)
+    if len(place.centers) > 2:
+        if truth_out is not None:
+            words = f"{place.name} has {len(place.centers)} centers: --truth is a ratio, of two"
+            raise Invalid("truth_two_centers", words)
+        site = simulator.simulate_site(place, drawn, weather.operator_shares(place, minutes, seed))
+        site_dataset.write_csv(site, out)
+        _print({"world": place.name, "rows": len(site), "out": str(out)}, as_json)
+        return
     ratio = weather.operator_ratio(place, minutes, seed)
     rows = simulator.simulate(place, drawn, ratio)
     dataset.write_csv(rows, out)
@@ -106,9 +115,9 @@ def train(
     out: Annotated[Path, typer.Option(help="Directory for model.json and model.npz.")],
     settings: Annotated[str, typer.Option(help="paper, residual or quick.")] = "paper",
     seed: Annotated[int, typer.Option(help="Same data, settings, seed: same digest.", min=0)] = 0,
-    servers: Pair = None,
-    idle_cpu: Pair = None,
-    full_cpu: Pair = None,
+    servers: Amounts = None,
+    idle_cpu: Amounts = None,
+    full_cpu: Amounts = None,
     day_s: Annotated[
         float, typer.Option(help="Length of a day; less where time is scaled.", min=0.001)
     ] = 86_400.0,
@@ -120,17 +129,28 @@ def train(
     """Fit the queue laws and train the networks of one service.
 
     --servers, --idle-cpu and --full-cpu are what the fleet declares; left out, they are fitted.
+    A data set that names its centers, two or more, gets a queue law for each and no network.
     """
     chosen = _settings(settings)
     if leashed:
         threading.Thread(target=_follow_parent, daemon=True).start()
+    if site_dataset.is_site(data):
+        rows_of_site = site_dataset.read_csv(data)
+        declared = _declared(len(rows_of_site.centers), servers, idle_cpu, full_cpu)
+        site_job = site_version.SiteJob(
+            service=service, seed=seed, created_at_s=time.time(), declared=declared, day_s=day_s
+        )
+        laws = site_version.train_site(rows_of_site, site_job)
+        storage.save(laws, out)
+        _print({**report.version(laws), "out": str(out)}, as_json)
+        return
     rows = dataset.read_csv(data)
     # torch takes seconds to load; a wrong option or file should not.
     from training import progress
     from training.learning import version
     from training.reports import measuring
 
-    declared = _declared(servers, idle_cpu, full_cpu)
+    declared = _declared(2, servers, idle_cpu, full_cpu)
     job = version.Job(
         service=service,
         settings=chosen,
@@ -234,27 +254,29 @@ def _stop(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _declared(*pairs: str | None) -> tuple[Declared, Declared]:
-    numbers = [_pair(text) for text in pairs]
-    primary, secondary = zip(*numbers, strict=True)
-    return (
-        Declared(servers=primary[0], idle_cpu=primary[1], full_cpu=primary[2]),
-        Declared(servers=secondary[0], idle_cpu=secondary[1], full_cpu=secondary[2]),
+def _declared(centers: int, *lists: str | None) -> tuple[Declared, ...]:
+    numbers = [_amounts(centers, text) for text in lists]
+    return tuple(
+        Declared(servers=servers, idle_cpu=idle, full_cpu=full)
+        for servers, idle, full in zip(*numbers, strict=True)
     )
 
 
-def _pair(text: str | None) -> tuple[float | None, float | None]:
-    """Read "24,12"; an empty half ("24,") is not declared."""
+def _amounts(centers: int, text: str | None) -> list[float | None]:
+    """Read "24,12"; an empty part ("24,") is not declared."""
     if text is None:
-        return (None, None)
+        return [None] * centers
     try:
-        first, second = (float(part) if part.strip() else None for part in text.split(","))
-    except ValueError as error:
-        message = f"{text!r}: give two numbers, primary first, such as 24,12"
-        raise Invalid("declared_invalid", message) from error
-    if any(part is not None and not (np.isfinite(part) and part >= 0) for part in (first, second)):
+        amounts = [float(part) if part.strip() else None for part in text.split(",")]
+    except ValueError:
+        amounts = []
+    if len(amounts) != centers:
+        count = "two" if centers == 2 else centers
+        message = f"{text!r}: give {count} numbers, primary first, such as 24,12"
+        raise Invalid("declared_invalid", message)
+    if any(part is not None and not (np.isfinite(part) and part >= 0) for part in amounts):
         raise Invalid("declared_invalid", f"{text!r}: numbers must be finite and not negative")
-    return (first, second)
+    return amounts
 
 
 def _print(facts: report.Facts, as_json: bool) -> None:

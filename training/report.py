@@ -49,7 +49,9 @@ def version(artifact: ModelArtifact) -> Facts:
     }
     for name, epoch in artifact.best_epoch.items():
         facts[f"{name}_best_epoch"] = epoch
-    facts |= _law("primary", artifact.primary) | _law("secondary", artifact.secondary)
+    names = artifact.centers or ("primary", "secondary")
+    for name, law in zip(names, artifact.laws, strict=True):
+        facts |= _law(name, law)
     return facts | artifact.scores
 
 

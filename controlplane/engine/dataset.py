@@ -1,8 +1,9 @@
 """The training data set of a service, as CSV text: the format that training reads.
 
 A row is the metrics at t, the ratio applied over the next period, and the request-weighted mean
-response time of that next period (the label). Two data centres, primary first. Read by the API
-and by training jobs, piece by piece; reads the store only.
+response time of that next period (the label). Two data centres have the published columns,
+primary first; of more, each has a block of columns with its name. Read by the API and by training
+jobs, piece by piece; reads the store only.
 """
 
 import asyncio
@@ -34,8 +35,18 @@ COLUMNS = (
     "ratio",
     "response_time_ms",
 )
+BLOCK = (*METRICS, "traffic_share", "scheduling_ratio")
 
-Pair = tuple[Sample, Sample]
+# One sample of each data centre, primary first, of the same period.
+Group = tuple[Sample, ...]
+
+
+def columns_of(centers: Sequence[str]) -> tuple[str, ...]:
+    """The header for these data centres, two or more."""
+    if len(centers) == len(SIDES):
+        return COLUMNS
+    blocks = (f"{center}:{name}" for center in centers for name in BLOCK)
+    return ("time_s", *blocks, "response_time_ms")
 
 
 def every_row(_time_s: float) -> bool:
@@ -47,13 +58,13 @@ class RowMaker:
     """Makes rows from samples as they come, so that a data set is never in memory as a whole.
 
     Args:
-        service: with two data centres; a period that one of them misses is left out.
+        service: with two data centres or more; a period that one of them misses is left out.
         splits: of the service, by time: the history of the ratio.
         period_s: length of a period; the label's period must follow within 1.5 of it.
         takes: which rows are wanted, by their time.
 
     Raises:
-        Invalid: the service does not have exactly two data centres.
+        Invalid: the service has one data centre.
     """
 
     def __init__(
@@ -63,24 +74,24 @@ class RowMaker:
         period_s: float,
         takes: Callable[[float], bool] = every_row,
     ) -> None:
-        if len(service.clusters) != 2:
+        if len(service.clusters) < len(SIDES):
             raise Invalid(
                 "dataset_needs_two_centers",
                 f"service {service.name} has {len(service.clusters)} data centres; "
-                "the published data set is defined for two",
+                "where there is nothing to choose, there is nothing to learn",
             )
         self.service = service
         self.rows = 0
         self._names = tuple(cluster.datacenter for cluster in service.clusters)
-        self._history = _RatioHistory(self._names[0], splits)
+        self._history = _ShareHistory(self._names, splits)
         self._period_s = period_s
         self._takes = takes
         self._period = -1
         self._open: dict[str, Sample] = {}
-        self._last: Pair | None = None
+        self._last: Group | None = None
         self._text = io.StringIO()
         self._writer = csv.writer(self._text, lineterminator="\n")
-        self._writer.writerow(COLUMNS)
+        self._writer.writerow(columns_of(self._names))
 
     def feed(self, samples: Iterable[Sample]) -> str:
         """The rows that are complete after these samples, which follow the earlier ones by time.
@@ -105,22 +116,22 @@ class RowMaker:
 
     def _close(self) -> None:
         """The open period is over: it is the label of the one before it."""
-        both = [self._open[name] for name in self._names if name in self._open]
+        group = tuple(self._open[name] for name in self._names if name in self._open)
         self._open = {}
-        if len(both) < 2:
+        if len(group) < len(self._names):
             return
-        pair = (both[0], both[1])
-        if self._last is not None and pair[0].time_s - self._last[0].time_s <= 1.5 * self._period_s:
-            self._row(self._last, pair)
-        self._last = pair
+        last = self._last
+        if last is not None and group[0].time_s - last[0].time_s <= 1.5 * self._period_s:
+            self._row(last, group)
+        self._last = group
 
-    def _row(self, pair: Pair, label: Pair) -> None:
-        time_s = pair[0].time_s
-        ratio = self._history.at(time_s, pair)
+    def _row(self, group: Group, label: Group) -> None:
+        time_s = group[0].time_s
+        shares = self._history.at(time_s, group)
         response_time_ms = _mean_response_time(label)
-        known = math.isfinite(ratio) and math.isfinite(response_time_ms)
+        known = all(map(math.isfinite, (*shares, response_time_ms)))
         if known and self._takes(time_s):
-            self._writer.writerow([time_s, *_cells(pair), ratio, response_time_ms])
+            self._writer.writerow([time_s, *_cells(group, shares), response_time_ms])
             self.rows += 1
 
     def _written(self) -> str:
@@ -144,40 +155,51 @@ async def pieces(maker: RowMaker, samples: Pages, since_s: float) -> AsyncIterat
     yield maker.end()
 
 
-class _RatioHistory:
-    """The primary's share in force at a time; before the first split, what was observed.
+class _ShareHistory:
+    """The shares in force at a time; before the first split, what was observed.
 
-    NaN while the splits do not name the primary, as after a data centre got another name.
+    NaN while the splits do not name a data centre, as after it got another name. Of two, what the
+    primary has not is the other's.
     """
 
-    def __init__(self, primary: str, splits: Sequence[Split]) -> None:
+    def __init__(self, names: Sequence[str], splits: Sequence[Split]) -> None:
         self._times = [split.time_s for split in splits]
-        self._ratios = [split.shares.get(primary, math.nan) for split in splits]
+        named = names[:1] if len(names) == len(SIDES) else names
+        self._shares = [
+            tuple(split.shares.get(name, math.nan) for name in named) for split in splits
+        ]
 
-    def at(self, time_s: float, pair: Pair) -> float:
+    def at(self, time_s: float, group: Group) -> tuple[float, ...]:
+        """One share of two data centres, else one for each."""
         index = bisect.bisect_right(self._times, time_s) - 1
-        return self._ratios[index] if index >= 0 else _shares(pair)[0]
+        if index >= 0:
+            return self._shares[index]
+        observed = _shares(group)
+        return observed[:1] if len(group) == len(SIDES) else observed
 
 
-def _cells(pair: Pair) -> list[float | str]:
+def _cells(group: Group, shares: tuple[float, ...]) -> list[float | str]:
+    """Metrics of each data centre, with its share behind them; of two, one ratio behind both."""
     cells: list[float | str] = []
-    for sample, share in zip(pair, _shares(pair), strict=True):
+    for at, (sample, observed) in enumerate(zip(group, _shares(group), strict=True)):
         values: Mapping[str, float | None] = {name: getattr(sample, name) for name in METRICS}
         cells.extend("" if value is None else value for value in values.values())
-        cells.append(share if math.isfinite(share) else "")
-    return cells
+        cells.append(observed if math.isfinite(observed) else "")
+        if len(shares) == len(group):
+            cells.append(shares[at])
+    return cells if len(shares) == len(group) else [*cells, *shares]
 
 
-def _shares(pair: Pair) -> tuple[float, float]:
-    total = pair[0].load + pair[1].load
+def _shares(group: Group) -> tuple[float, ...]:
+    total = math.fsum(sample.load for sample in group)
     if not total > 0:
-        return (math.nan, math.nan)
-    return (pair[0].load / total, pair[1].load / total)
+        return (math.nan,) * len(group)
+    return tuple(sample.load / total for sample in group)
 
 
-def _mean_response_time(pair: Pair) -> float:
-    """Request-weighted mean over both data centres, in ms; NaN without load."""
-    total = pair[0].load + pair[1].load
+def _mean_response_time(group: Group) -> float:
+    """Request-weighted mean over the data centres, in ms; NaN without load."""
+    total = math.fsum(sample.load for sample in group)
     if not total > 0:
         return math.nan
-    return sum(sample.load * sample.response_time_ms for sample in pair) / total
+    return math.fsum(sample.load * sample.response_time_ms for sample in group) / total

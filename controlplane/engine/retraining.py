@@ -11,9 +11,11 @@ import structlog
 
 from controlplane.domain.access import AccessRole, Principal
 from controlplane.domain.errors import Conflict, Retryable
+from controlplane.domain.features import CENTERS
 from controlplane.domain.jobs import JobTrigger
 from controlplane.domain.retraining import Cause, Coverage, RetrainingLimits, TrainingFacts, due
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.strategies.situation import ACTIVE_ROLES
+from controlplane.domain.topology import Service, StrategyName
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.jobs import Jobs, Trainings
 from controlplane.engine.live_errors import LiveErrors
@@ -33,6 +35,8 @@ LEARNED = frozenset(
         StrategyName.HYBRID,
     }
 )
+# Those that need no network, which knows two centres only.
+BY_LAWS = frozenset({StrategyName.GREYBOX, StrategyName.HYBRID})
 TRIGGERS = {
     Cause.FIRST: JobTrigger.WEEKLY,
     Cause.WEEKLY: JobTrigger.WEEKLY,
@@ -75,12 +79,21 @@ class Retraining:
         services = self._parts.fleets.current.fleet.services
         self._errors.keep({service.name for service in services})
         for service in services:
-            if service.strategy not in LEARNED or len(service.clusters) != 2:
+            if service.strategy not in LEARNED or not self._trainable(service):
                 continue
             try:
                 await self._look_at(service.name)
             except (Retryable, Conflict) as error:
                 log.info("retraining.postponed", service=service.name, reason=error.message)
+
+    def _trainable(self, service: Service) -> bool:
+        """Two centres, or more that all bear traffic: the law of an idle reserve has no rows."""
+        count = len(service.clusters)
+        if count == len(CENTERS):
+            return True
+        roles = {one.name: one.role for one in self._parts.fleets.current.fleet.datacenters}
+        active = all(roles.get(one.datacenter) in ACTIVE_ROLES for one in service.clusters)
+        return count > len(CENTERS) and active and service.strategy in BY_LAWS
 
     async def _look_at(self, service: str) -> None:
         facts = self._facts(service)

@@ -55,6 +55,14 @@ def test_laws_and_support() -> None:
     assert model.profile == (0.5, 1.5)
 
 
+def test_named_laws_keep_their_names() -> None:
+    model = learned(
+        replace(artifact(), centers=("a", "b", "c"), others=(replace(LAW, base_ms=40.0),))
+    )
+    assert model.centers == ("a", "b", "c")
+    assert [law.base_ms for law in model.laws] == [20.0, 30.0, 40.0]
+
+
 def test_one_law_without_trust_takes_both_away() -> None:
     doubtful = replace(LAW, trusted=False, reason="no variation")
     assert learned(replace(artifact(), secondary=doubtful)).laws == ()

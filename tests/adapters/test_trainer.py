@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from controlplane.domain.errors import Invalid, Retryable
 from controlplane.domain.features import SCHEMA_DIGEST
 from controlplane.ports.learning import TrainingOrder
 from models import storage
-from tests.builders import service
-from training import dataset
+from tests.builders import cluster, service
+from training import dataset, site_dataset
 from training.simulation import simulator, weather, world
 
 DEADLINE_S = 60.0
@@ -71,6 +72,22 @@ async def test_a_data_set_becomes_an_artifact(text: str, tmp_path: Path) -> None
     assert told[-1] == (1.0, "residual: epoch 150 of 150")
     assert [progress for progress, _ in told] == sorted(progress for progress, _ in told)
     assert not folder.exists()
+
+
+async def test_four_centers_become_laws_with_their_names(tmp_path: Path) -> None:
+    place = world.load_world("W1x4")
+    drawn = weather.draw(place, 720, 3, None)
+    site = simulator.simulate_site(place, drawn, weather.operator_shares(place, 720, 3))
+    site_dataset.write_csv(site, tmp_path / "rows.csv")
+    clusters = tuple(cluster(name, 80.0, range(9001, 9017)) for name in site.centers)
+    four = TrainingOrder(
+        service=replace(service(), clusters=clusters), seed=7, day_s=86_400.0, settings="residual"
+    )
+    rows = halves((tmp_path / "rows.csv").read_text("utf-8"))
+    trainer = ProcessTrainer(tmp_path / "training", DEADLINE_S)
+    artifact = storage.from_bytes(await trainer.train(four, rows, lambda *_: None), SCHEMA_DIGEST)
+    assert artifact.centers == site.centers
+    assert [law.servers for law in artifact.laws] == [16.0] * 4
 
 
 async def test_the_same_rows_and_seed_give_the_same_model(text: str, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from controlplane.domain.decisions import Split
 from controlplane.domain.errors import Invalid
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Service
-from controlplane.engine.dataset import COLUMNS, RowMaker, pieces
+from controlplane.engine.dataset import COLUMNS, RowMaker, columns_of, pieces
 from tests.builders import sample, service
 from tests.fakes import MemorySampleStore
 
@@ -55,10 +55,34 @@ def test_gaps_make_no_rows() -> None:
     assert {float(row["ratio"]) for row in rows} == {0.5}
 
 
-def test_three_centers_are_refused() -> None:
-    three = replace(service(), clusters=service().clusters[:1])
+def test_one_center_is_refused() -> None:
+    alone = replace(service(), clusters=service().clusters[:1])
     with pytest.raises(Invalid, match="has 1 data centres"):
-        dataset(three, [], [], 60.0)
+        dataset(alone, [], [], 60.0)
+
+
+def test_of_more_than_two_each_has_a_block_of_columns_with_its_name() -> None:
+    names = ("beijing-1", "beijing-2", "shanghai-1")
+    first = service().clusters[0]
+    three = replace(service(), clusters=tuple(replace(first, datacenter=name) for name in names))
+    samples = [
+        sample(name, time_s, request_rate_rps=10.0 * at, response_time_ms=20.0 * at)
+        for time_s in (60.0, 120.0, 180.0, 240.0)
+        for at, name in enumerate(names, 1)
+        if (time_s, at) != (240.0, 2)
+    ]
+    splits = [
+        Split(time_s=100.0, shares=dict(zip(names, (0.5, 0.3, 0.2), strict=True))),
+        Split(time_s=170.0, shares={"beijing-1": 1.0}),
+    ]
+    text = dataset(three, samples, splits, 60.0)
+    assert tuple(text.splitlines()[0].split(",")) == columns_of(names)
+    observed, in_force = _rows(text)
+    assert [float(observed[f"{name}:scheduling_ratio"]) for name in names] == [1 / 6, 1 / 3, 0.5]
+    assert [float(in_force[f"{name}:scheduling_ratio"]) for name in names] == [0.5, 0.3, 0.2]
+    assert float(in_force["shanghai-1:traffic_share"]) == 0.5
+    assert in_force["shanghai-1:memory"] == ""
+    assert float(in_force["response_time_ms"]) == pytest.approx(2800 / 60)
 
 
 def test_the_ratio_is_the_one_in_force() -> None:

@@ -11,10 +11,10 @@ from controlplane.domain.guardrails.state import Demotion, GuardState
 from controlplane.domain.jobs import JobTrigger
 from controlplane.domain.retraining import RetrainingLimits
 from controlplane.domain.strategies.situation import LearnedModel
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.topology import Datacenter, Role, StrategyName
 from controlplane.engine.jobs import Trainings
 from controlplane.engine.retraining import AUTHOR, Retraining, RetrainingParts
-from tests.builders import fleet, sample, service
+from tests.builders import cluster, fleet, sample, service
 from tests.engine.rig import START_S, Rig
 from tests.engine.test_jobs import Bench, bench
 
@@ -85,6 +85,30 @@ async def test_the_first_training_when_a_day_is_known_and_only_of_learned_strate
     (job,) = b.jobs.open.values()
     assert job.author == AUTHOR.name
     assert job.reason
+
+
+@pytest.mark.parametrize(
+    ("strategy", "role", "trained"),
+    [
+        (StrategyName.HYBRID, Role.SAME_CITY, True),
+        (StrategyName.PAPER_MLP, Role.SAME_CITY, False),
+        (StrategyName.HYBRID, Role.CLOUD, False),
+    ],
+    ids=["laws", "network", "reserve"],
+)
+async def test_more_than_two_centers_are_trained_when_all_bear_traffic(
+    strategy: StrategyName, role: Role, trained: bool
+) -> None:
+    rig = Rig()
+    b, retraining = await learning(rig)
+    third = cluster("shanghai-1", 40.0, range(9201, 9205))
+    two = service("tickets", strategy)
+    declared = fleet(replace(two, clusters=(*two.clusters, third)))
+    datacenters = (*declared.datacenters, Datacenter(name="shanghai-1", role=role, region="east"))
+    await rig.declare(replace(declared, datacenters=datacenters))
+    await report_for(rig, DAY_S + 120.0)
+    await retraining.look()
+    assert list(triggers(b)) == [("tickets", JobTrigger.WEEKLY)] * trained
 
 
 async def test_a_week_later_and_not_before() -> None:

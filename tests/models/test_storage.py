@@ -103,6 +103,31 @@ def test_an_artifact_without_networks_is_allowed() -> None:
     assert loaded.residuals == ()
 
 
+def test_laws_of_named_centers_are_kept_in_their_order() -> None:
+    far = dataclasses.replace(law(), base_ms=90.0)
+    named = artifact(centers=("east", "west", "north"), others=(far,))
+    loaded = storage.from_bytes(storage.to_bytes(named), SCHEMA)
+    assert loaded.centers == ("east", "west", "north")
+    assert [one.base_ms for one in loaded.laws] == [20.0, 20.0, 90.0]
+    assert loaded.format == 3
+    assert artifact(centers=("east", "west")).digest != artifact().digest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"centers": ("east", "west")},
+        {"centers": ("east", "west", "west")},
+        {"centers": ("east", "west", "")},
+        {"centers": ()},
+    ],
+)
+def test_laws_without_a_name_each_are_refused(change: dict[str, tuple[str, ...]]) -> None:
+    body = storage.to_bytes(artifact(**({"others": (law(),)} | change)))
+    with pytest.raises(ArtifactError, match="queue laws are of the data centers"):
+        storage.from_bytes(body, SCHEMA)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -282,7 +307,7 @@ def rebuilt(change: dict[str, object], without: str = "") -> bytes:
 @pytest.mark.parametrize(
     ("change", "without", "message"),
     [
-        ({"format": 3}, "", "format 3 is none of"),
+        ({"format": 4}, "", "format 4 is none of"),
         ({}, "mlp.w1", "lacks the array mlp.w1"),
         ({"profile": [-1.0]}, "", "daily profile"),
         ({"support": {**BOX, "feature_min": [0.0]}}, "", "support box"),

@@ -5,11 +5,9 @@ Called by `python -m training train` for one and by the backtest for many at onc
 file.
 """
 
-import hashlib
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.resources import files
 
 import numpy as np
 import scipy
@@ -21,6 +19,7 @@ from controlplane.domain.features import SCHEMA_DIGEST
 from models.artifact import LawRecord, ModelArtifact, Provenance
 from models.forward import predict
 from training.dataset import CenterSeries, Dataset
+from training.learning.code import code_digest
 from training.learning.law_fit import Declared, LawFit, LawRows, fit_law
 from training.learning.network import Epoch, Lesson, TrainedNetwork, split_rows, train_networks
 from training.learning.profile import daily_profile
@@ -111,20 +110,6 @@ def train_versions(
         if asked.residual is not None:
             _train_residuals(drafts, asked.residual, progress)
     return tuple(_artifact(draft) for draft in drafts)
-
-
-def code_digest() -> str:
-    """sha256 over the sources that decide what a version becomes: training and its formulas."""
-    digest = hashlib.sha256()
-    for package in ("models", "training.learning"):
-        for source in sorted(files(package).iterdir(), key=lambda path: path.name):
-            if source.name.endswith(".py"):
-                digest.update(source.name.encode() + source.read_bytes())
-    digest.update(files("training").joinpath("dataset.py").read_bytes())
-    domain = files("controlplane.domain")
-    for name in ("features.py", "strategies/queue_law.py", "strategies/projection.py"):
-        digest.update(name.encode() + domain.joinpath(*name.split("/")).read_bytes())
-    return digest.hexdigest()
 
 
 def _check(dataset: Dataset) -> None:

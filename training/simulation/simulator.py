@@ -1,4 +1,4 @@
-"""A whole run of two data centres under a given ratio, as a data set.
+"""A whole run of two data centres under a given ratio, or of more under shares, as a data set.
 
 Called by `signalbox simulate` and by tests; simulation.site does the work.
 """
@@ -6,11 +6,12 @@ Called by `signalbox simulate` and by tests; simulation.site does the work.
 import numpy as np
 from numpy.typing import NDArray
 
-from training.dataset import CenterSeries, Dataset
+from training.dataset import METRICS, CenterSeries, Dataset
 from training.simulation import site
 from training.simulation.site import Played, Readings
 from training.simulation.weather import Weather
 from training.simulation.world import World
+from training.site_dataset import SiteDataset
 
 FloatArray = NDArray[np.float64]
 
@@ -36,6 +37,30 @@ def simulate(world: World, weather: Weather, ratio: FloatArray) -> Dataset:
         secondary=_rows(secondary, 1.0 - share),
         ratio=ratio[1:],
         response_time_ms=mean_ms[1:],
+    )
+
+
+def simulate_site(world: World, weather: Weather, shares: FloatArray) -> SiteDataset:
+    """As `simulate`, of any number of centers under `shares` (centers, n), with their names.
+
+    Centers of a world have no names: they are center-1, center-2 and so on.
+    """
+    seen = play_shares(world, weather, shares).seen
+    never = np.isinf(seen.arrives_minute[0])
+    series = [_series(seen, never, center) for center in range(len(world.centers))]
+    rates = np.stack([one.request_rate_rps for one in series])
+    times = np.stack([one.response_time_ms for one in series])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        observed = rates / rates.sum(axis=0)
+        mean_ms = (observed * times).sum(axis=0)
+    known = np.isfinite(mean_ms[1:])
+    rows = [_rows(one, share) for one, share in zip(series, observed, strict=True)]
+    return SiteDataset(
+        centers=tuple(f"center-{number}" for number in range(1, len(series) + 1)),
+        time_s=weather.time_s[:-1][known],
+        series=tuple(_taken(one, known) for one in rows),
+        shares=shares[:, 1:][:, known],
+        response_time_ms=mean_ms[1:][known],
     )
 
 
@@ -79,3 +104,7 @@ def _rows(series: CenterSeries, share: FloatArray) -> CenterSeries:
         disk=series.disk[:-1],
         traffic_share=share[:-1],
     )
+
+
+def _taken(series: CenterSeries, known: NDArray[np.bool_]) -> CenterSeries:
+    return CenterSeries(**{metric: getattr(series, metric)[known] for metric in METRICS})

@@ -118,11 +118,19 @@ def declared_law(center: Center) -> CenterLaw:
 
 
 def trusted_laws(situation: Situation) -> tuple[CenterLaw, ...]:
-    """The model's law of every centre, primary first; () when the model has none for them."""
+    """The model's law of every centre, primary first; () when the model has none for them.
+
+    Laws with names are found by them, also after an exchange of roles; the others by place.
+    """
     model = situation.model
-    if model is None or len(model.laws) != len(situation.centers):
+    if model is None or not model.laws:
         return ()
-    return model.laws
+    if not model.centers:
+        return model.laws if len(model.laws) == len(situation.centers) else ()
+    by_name = dict(zip(model.centers, model.laws, strict=True))
+    if not all(center.name in by_name for center in situation.centers):
+        return ()
+    return tuple(by_name[center.name] for center in situation.centers)
 
 
 @once

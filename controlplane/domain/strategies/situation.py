@@ -44,6 +44,7 @@ class LearnedModel:
         network: predicts the mean response time in ms (`paper_mlp`, `projected_mlp`).
         ensemble: its members predict log(response time / greybox), without unit (`hybrid`).
         laws: one queue law per data centre, primary first; () when the fit is not to be trusted.
+        centers: names of the data centres of the laws; () knows two by their place.
         feature_low, feature_high: (14,) training range of each input.
         ratio_low, ratio_high: the 1 % and 99 % quantile of the primary's share in training.
         profile: mean load by part of the day, relative to the day's mean, equal parts; () is flat.
@@ -55,6 +56,7 @@ class LearnedModel:
     network: Network | None = None
     ensemble: Ensemble | None = None
     laws: tuple[CenterLaw, ...] = ()
+    centers: tuple[str, ...] = ()
     feature_low: tuple[float, ...] = ()
     feature_high: tuple[float, ...] = ()
     ratio_low: float = 0.0

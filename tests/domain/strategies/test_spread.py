@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from controlplane.domain.guardrails.draft import predicted_ms
 from controlplane.domain.strategies.allocation import allocated
+from controlplane.domain.strategies.projection import trusted_laws
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import GRID_OF_MANY, LearnedModel, Muster, Situation
@@ -120,6 +121,34 @@ def test_many_centers_get_the_best_split_of_their_laws(
     predicted = predicted_ms(proposal, proposal.shares)
     assert predicted == pytest.approx(brute_force(parts), rel=1e-3)
     assert predicted < (predicted_ms(proposal, situation.applied) or 0.0)
+
+
+def named(situation: Situation, *names: str) -> Situation:
+    assert situation.model is not None
+    return replace(situation, model=replace(situation.model, centers=names))
+
+
+def test_laws_with_names_are_found_by_them() -> None:
+    situation = facts(3, 110.0)
+    names = tuple(center.name for center in situation.centers)
+    by_place = propose(situation)
+    assert propose(named(situation, *names)) == by_place
+    assert situation.model is not None
+    turned = replace(
+        situation,
+        model=replace(situation.model, laws=situation.model.laws[::-1], centers=names[::-1]),
+    )
+    assert propose(turned) == by_place
+
+
+def test_a_center_that_the_model_does_not_know_brings_back_the_declared_laws() -> None:
+    situation = facts(3, 110.0)
+    names = [center.name for center in situation.centers]
+    assert codes(propose(named(situation, *names[:2], "elsewhere")).notes) == ["laws_declared"]
+    fewer = many(CITY[:2], (0.5, 0.5), 80.0)
+    assert trusted_laws(replace(fewer, model=named(situation, *names).model)) == (
+        situation.model.laws[:2] if situation.model else ()
+    )
 
 
 def test_laws_that_are_not_learned_meet_what_was_measured() -> None:

@@ -1,0 +1,180 @@
+"""Train a version for a service in any number of data centers: a queue law for each, no network.
+
+Called by `python -m training train` for data sets that name their centers. The networks and their
+inputs are defined for two centers; laws are fitted center by center, so their number does not
+matter. A version is only made when every law can be trusted: one law too few, and the split of
+all would have to be guessed.
+"""
+
+import hashlib
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from controlplane.domain.errors import Invalid
+from controlplane.domain.features import FEATURE_NAMES, SCHEMA_DIGEST
+from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms, utilization
+from models.artifact import LawRecord, ModelArtifact, Provenance, Support
+from training.learning.code import code_digest
+from training.learning.law_fit import Declared, LawFit, LawRows, fit_law
+from training.learning.profile import daily_profile
+from training.learning.projection import recent
+from training.learning.scores import error_scores
+from training.site_dataset import SiteDataset
+
+FloatArray = NDArray[np.float64]
+
+# Named in the version where the settings of the networks stand for two centers.
+KIND = "laws"
+MIN_ROWS = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteJob:
+    """What to train.
+
+    Attributes:
+        declared: what the fleet says of each center, in the order of the data set.
+        day_s: the length of a day, for the daily profile; 86,400 unless time is scaled.
+    """
+
+    service: str
+    seed: int
+    created_at_s: float
+    declared: tuple[Declared, ...]
+    day_s: float = 86_400.0
+
+
+def train_site(dataset: SiteDataset, job: SiteJob) -> ModelArtifact:
+    """Fit a law for each center and score them together.
+
+    Raises:
+        Invalid: `too_few_rows`; `laws_untrusted`, with the reason of each law that the rows do
+            not determine; `declared_invalid`, for another number of centers.
+    """
+    if len(dataset) < MIN_ROWS:
+        raise Invalid(
+            "too_few_rows",
+            f"{len(dataset)} complete rows, at least {MIN_ROWS} needed: collect more before "
+            "training",
+        )
+    if len(job.declared) != len(dataset.centers):
+        raise Invalid(
+            "declared_invalid",
+            f"{len(job.declared)} numbers are declared for the {len(dataset.centers)} centers "
+            f"{', '.join(dataset.centers)}",
+        )
+    fits = [
+        fit_law(
+            LawRows(
+                response_time_ms=series.response_time_ms,
+                cpu=series.cpu_avg,
+                rate_rps=series.request_rate_rps,
+            ),
+            declared,
+        )
+        for series, declared in zip(dataset.series, job.declared, strict=True)
+    ]
+    _refuse_untrusted(dataset.centers, fits)
+    return _artifact(dataset, job, fits)
+
+
+def site_loads(dataset: SiteDataset) -> FloatArray:
+    """(centers, n) requests/s; bit/s where a center never tells its rate."""
+    rates = [series.request_rate_rps for series in dataset.series]
+    if all(np.isfinite(rate).any() for rate in rates):
+        return np.stack(rates)
+    return np.stack([series.ingress_bandwidth_bps for series in dataset.series])
+
+
+def site_ms(dataset: SiteDataset, laws: Sequence[CenterLaw]) -> FloatArray:
+    """Mean response time of each row by the laws at its shares, (n,) ms; NaN where unknown.
+
+    J = sum_d s_d f_d(k_d load s_d), k = use / load over the last rows, as for two centers.
+    """
+    loads = np.stack([recent(load) for load in site_loads(dataset)])
+    total = loads.sum(axis=0)
+    mean = np.zeros(len(dataset))
+    for series, load, share, law in zip(dataset.series, loads, dataset.shares, laws, strict=True):
+        use = recent(utilization(law, series.cpu_avg))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rho = np.where(load > 0, use / load, np.nan) * total * share
+        known = np.isfinite(rho)
+        curve = response_time_ms(law, np.where(known, rho, 0.0))
+        mean += np.where(share > 0, share * np.where(known, curve, np.nan), 0.0)
+    return mean
+
+
+def _refuse_untrusted(centers: tuple[str, ...], fits: Sequence[LawFit]) -> None:
+    doubts = [
+        f"{name}: {fit.reason}" for name, fit in zip(centers, fits, strict=True) if not fit.trusted
+    ]
+    if doubts:
+        raise Invalid("laws_untrusted", "; ".join(doubts))
+
+
+def _artifact(dataset: SiteDataset, job: SiteJob, fits: Sequence[LawFit]) -> ModelArtifact:
+    laws = [_record(fit) for fit in fits]
+    low, high = np.nanquantile(dataset.shares[0], [0.01, 0.99])
+    nowhere = (0.0,) * len(FEATURE_NAMES)
+    return ModelArtifact(
+        service=job.service,
+        kind=KIND,
+        mlp=None,
+        residuals=(),
+        primary=laws[0],
+        secondary=laws[1],
+        centers=dataset.centers,
+        others=tuple(laws[2:]),
+        support=Support(
+            feature_min=nowhere, feature_max=nowhere, ratio_low=float(low), ratio_high=float(high)
+        ),
+        scores=_scores(dataset, fits),
+        best_epoch={},
+        losses={},
+        profile=daily_profile(dataset.time_s, site_loads(dataset).sum(axis=0), job.day_s),
+        provenance=Provenance(
+            data_digest=dataset.digest(),
+            code_digest=code_digest(),
+            settings_digest=_settings_digest(job),
+            schema_digest=SCHEMA_DIGEST,
+            rows=len(dataset),
+            seed=job.seed,
+        ),
+        created_at_s=job.created_at_s,
+        environment={
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        },
+    )
+
+
+def _record(fit: LawFit) -> LawRecord:
+    return LawRecord(
+        **asdict(fit.law), trusted=fit.trusted, reason=fit.reason, error_ratio=fit.error_ratio
+    )
+
+
+def _settings_digest(job: SiteJob) -> str:
+    """Laws have no settings but what is declared of the machines."""
+    return hashlib.sha256(f"{KIND} {job.declared!r} {job.day_s!r}".encode()).hexdigest()
+
+
+def _scores(dataset: SiteDataset, fits: Sequence[LawFit]) -> dict[str, float]:
+    guess = site_ms(dataset, [fit.law for fit in fits])
+    known = np.isfinite(guess)
+    if not known.any():
+        raise Invalid(
+            "laws_untrusted", "no row has the load and the CPU of every center: nothing to score by"
+        )
+    scores = error_scores("greybox", guess[known], dataset.response_time_ms[known])
+    for name, fit in zip(dataset.centers, fits, strict=True):
+        scores[f"{name}_law_spread"] = fit.spread
+        scores[f"{name}_law_condition"] = fit.condition
+        scores[f"{name}_law_rows"] = float(fit.rows)
+    return scores | {"residual_spread": scores["greybox_residual_spread"]}
