@@ -69,8 +69,8 @@ def not_confounded(evidence: Evidence) -> Check:
         limit=MOST_COMMON,
         message=(
             f"over the range of the ratio both centres change by {effects[0].size:+.1%} and "
-            f"{effects[1].size:+.1%} beyond what their loads explain: a ratio takes from one what "
-            "it gives to the other, so the same direction has a common cause"
+            f"{effects[1].size:+.1%} beyond what their loads explain; a ratio takes from one what "
+            "it gives to the other, so a sure change in the same direction has a common cause"
         ),
     )
 
