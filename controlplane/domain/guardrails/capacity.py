@@ -114,7 +114,7 @@ def level(use: UseByShare, situation: Situation, limits: EnvelopeLimits) -> Shar
 
 def peak(use: UseByShare, shares: Shares) -> float:
     """Largest utilisation of a centre at these shares."""
-    return max(u for u, share in zip(use.at(shares), shares, strict=True) if share > 0)
+    return max([u for u, share in zip(use.at(shares), shares, strict=True) if share > 0])
 
 
 def _known(use: UseByShare, situation: Situation) -> bool:

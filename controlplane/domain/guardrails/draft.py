@@ -93,7 +93,7 @@ def held(draft: Draft, situation: Situation, code: str, message: str) -> Draft:
 
 def distance(one: Shares, other: Shares) -> float:
     """Largest difference of a share."""
-    return max((abs(a - b) for a, b in zip(one, other, strict=True)), default=0.0)
+    return max([abs(a - b) for a, b in zip(one, other, strict=True)], default=0.0)
 
 
 def toward(start: Shares, end: Shares, step: float) -> Shares:

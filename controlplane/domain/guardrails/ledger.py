@@ -145,7 +145,7 @@ def foretold(ledger: Ledger, situation: Situation, proposal: Proposal, shares: S
 
 def mean_error(pairs: Sequence[Pair]) -> float:
     """Mean |error| of the model, relative; a miss counts as the worst, at least `MISS`; 0 of ()."""
-    known = [abs(pair.error) for pair in pairs if pair.error is not None]
+    known = [abs(error) for pair in pairs if (error := pair.error) is not None]
     misses = len(pairs) - len(known)
     return _mean([*known, *[max([MISS, *known])] * misses])
 

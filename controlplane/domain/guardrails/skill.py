@@ -132,7 +132,8 @@ def calm_error(pair: Pair) -> float | None:
 
 
 def _beaten(pair: Pair) -> bool:
-    return pair.error is None or abs(pair.error) >= abs(pair.persistence_error)
+    error = pair.error
+    return error is None or abs(error) >= abs(pair.persistence_error)
 
 
 def _outside(pair: Pair, allowed: float) -> bool:

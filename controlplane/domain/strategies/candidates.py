@@ -42,11 +42,12 @@ def choose(
     """
     values = np.asarray(predicted_ms, dtype=np.float64)
     finite = np.isfinite(values)
+    ratios, kept_ms = GRID[finite].tolist(), values[finite].tolist()
     lost = Note(
         code="prediction_not_finite",
-        message=f"{int(np.count_nonzero(~finite))} of {len(GRID)} predictions are not finite",
+        message=f"{len(GRID) - len(ratios)} of {len(GRID)} predictions are not finite",
     )
-    if not finite.any():
+    if not ratios:
         return failed(situation, strategy, lost)
     judged = values * np.exp(CAUTION * spreads) if len(spreads) else values
     best = float(GRID[np.argmin(np.where(finite, judged, np.inf))])
@@ -55,10 +56,9 @@ def choose(
         shares=(best, 1.0 - best),
         curve=tuple(
             CurvePoint(ratio=ratio, response_time_ms=value)
-            for ratio, value, kept in zip(GRID.tolist(), values.tolist(), finite, strict=True)
-            if kept
+            for ratio, value in zip(ratios, kept_ms, strict=True)
         ),
         spreads=tuple(np.round(spreads[finite], DIGITS).tolist()) if len(spreads) else (),
         learned=learned,
-        notes=() if finite.all() else (lost,),
+        notes=() if len(ratios) == len(GRID) else (lost,),
     )

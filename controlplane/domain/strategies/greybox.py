@@ -118,11 +118,15 @@ def _correction(situation: Situation) -> tuple[FloatArray, FloatArray] | Note:
             code="residual_outside_range",
             message="no candidate lies in the training range of the residual network",
         )
-    # Outside the range the nearest value inside goes on: dropping to 0 there would be a step
-    # in the curve, and the step itself would look like an optimum.
-    log_ratio = np.interp(GRID, GRID[usable], np.mean(members[:, usable], axis=0))
-    spreads = np.interp(GRID, GRID[usable], _apart(members[:, usable]))
-    return np.exp(np.clip(log_ratio, -RESIDUAL_LIMIT, RESIDUAL_LIMIT)), spreads
+    known = members if usable.all() else members[:, usable]
+    log_ratio, spreads = known.mean(axis=0), _apart(known)
+    if len(log_ratio) < len(GRID):
+        # Outside the range the nearest value inside goes on: dropping to 0 there would be a step
+        # in the curve, and the step itself would look like an optimum.
+        log_ratio = np.interp(GRID, GRID[usable], log_ratio)
+        spreads = np.interp(GRID, GRID[usable], spreads)
+    limited = np.minimum(np.maximum(log_ratio, -RESIDUAL_LIMIT), RESIDUAL_LIMIT)
+    return np.exp(limited), spreads
 
 
 def _apart(members: FloatArray) -> FloatArray:
