@@ -33,10 +33,6 @@ def _same_centers(model: LearnedModel, champion: LearnedModel) -> bool:
     return len(champion.laws) == len(model.laws) and champion.centers == model.centers
 
 
-def _same_centers(model: LearnedModel, champion: LearnedModel) -> bool:
-    return len(champion.laws) == len(model.laws) and champion.centers == model.centers
-
-
 def _another_level(laws: Sequence[CenterLaw], before: Sequence[CenterLaw]) -> str:
     factors = [_half_full_ms(a) / _half_full_ms(b) for a, b in zip(laws, before, strict=True)]
     worst = max(factors, key=lambda factor: abs(math.log(factor)))
