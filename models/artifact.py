@@ -61,7 +61,15 @@ class LawRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """Where a version comes from; all of it is part of the digest."""
+    """Where a version comes from; all of it is part of the digest.
+
+    Attributes:
+        data_digest: of the rows; code_digest: of the sources that trained; settings_digest: of the
+            named settings; schema_digest: of the features.
+        rows: how many there were; seed: of everything random.
+        first_row_s, last_row_s: UTC epoch seconds of the oldest and the newest row; None in
+            versions of before they were recorded.
+    """
 
     data_digest: str
     code_digest: str
@@ -69,6 +77,8 @@ class Provenance:
     schema_digest: str
     rows: int
     seed: int
+    first_row_s: float | None = None
+    last_row_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +170,11 @@ def facts(artifact: ModelArtifact) -> Json:
         "scores": dict(artifact.scores),
         "best_epoch": dict(artifact.best_epoch),
         "losses": sorted(artifact.losses),
-        "provenance": dataclasses.asdict(artifact.provenance),
+        "provenance": {
+            name: value
+            for name, value in dataclasses.asdict(artifact.provenance).items()
+            if value is not None
+        },
     }
     # Versions of before they were there keep their digest.
     if examination:

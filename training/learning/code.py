@@ -3,6 +3,8 @@
 import hashlib
 from importlib.resources import files
 
+_STRATEGIES = ("greybox", "projection", "queue_law")
+
 
 def code_digest() -> str:
     """sha256 over models, learning, the data sets, and the formulas shared with the domain."""
@@ -14,6 +16,6 @@ def code_digest() -> str:
     for name in ("dataset.py", "site_dataset.py"):
         digest.update(files("training").joinpath(name).read_bytes())
     domain = files("controlplane.domain")
-    for name in ("features.py", "strategies/queue_law.py", "strategies/projection.py"):
+    for name in ("features.py", *(f"strategies/{name}.py" for name in _STRATEGIES)):
         digest.update(name.encode() + domain.joinpath(*name.split("/")).read_bytes())
     return digest.hexdigest()

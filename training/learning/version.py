@@ -229,6 +229,8 @@ def _artifact(draft: _Draft) -> ModelArtifact:
             schema_digest=SCHEMA_DIGEST,
             rows=len(dataset),
             seed=job.seed,
+            first_row_s=float(dataset.time_s[0]),
+            last_row_s=float(dataset.time_s[-1]),
         ),
         created_at_s=job.created_at_s,
         environment={
