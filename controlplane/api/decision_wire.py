@@ -3,11 +3,11 @@
 Read by several resources. Shares and ratios are 0..1, response times in ms.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from controlplane.api.wire import SampleOut, Wire, finite, stamp
-from controlplane.domain.decisions import Decision
+from controlplane.domain.decisions import Decision, RegionSplit
 from controlplane.domain.dither import Dither
 from controlplane.domain.uncertainty import TARGET, Interval
 
@@ -77,16 +77,33 @@ class CenterCurveOut(Wire):
     response_time_ms: list[float | None]
 
 
+class RegionSplitOut(Wire):
+    """What a decision made of the traffic of one source region; shares are by data centre.
+
+    `weight` is the region's part of the service's load, `home` where its traffic goes while there
+    is room.
+    """
+
+    source_region: str
+    weight: float
+    home: Mapping[str, float]
+    applied: Mapping[str, float]
+    proposed: Mapping[str, float]
+    decided: Mapping[str, float]
+
+
 class DecisionOut(DecisionSummary):
     """One decision with everything that explains it.
 
     `support` has the lowest and the highest share of the first data centre that its model was
-    trained on; empty without a model.
+    trained on; empty without a model. `regions` is empty but for a service with a split for each
+    source region.
     """
 
     support: list[float]
     curve: list[PointOut]
     center_curves: list[CenterCurveOut]
+    regions: list[RegionSplitOut]
     samples: list[SampleOut]
 
 
@@ -123,7 +140,19 @@ def decision_of(decision: Decision) -> DecisionOut:
             )
             for curve in decision.center_curves
         ],
+        regions=[_region(decision.centers, split) for split in decision.regions],
         samples=[SampleOut.of(sample) for sample in decision.samples],
+    )
+
+
+def _region(centers: Sequence[str], split: RegionSplit) -> RegionSplitOut:
+    return RegionSplitOut(
+        source_region=split.region,
+        weight=split.weight,
+        home=dict(zip(centers, split.home, strict=True)),
+        applied=dict(zip(centers, split.applied, strict=True)),
+        proposed=dict(zip(centers, split.proposed, strict=True)),
+        decided=dict(zip(centers, split.decided, strict=True)),
     )
 
 

@@ -65,6 +65,7 @@ def show(
         print(line)
     for note in decision["notes"]:
         print(f"- {note['code']}: {note['message']}")
+    _show_regions(decision["regions"])
     _show_samples(_newest(decision["samples"]))
 
 
@@ -130,6 +131,25 @@ def _curve(decision: Mapping[str, Any]) -> Iterator[str]:
 def _newest(samples: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The last one of each data centre; a decision lists its samples by time."""
     return list({sample["datacenter"]: sample for sample in samples}.values())
+
+
+def _show_regions(regions: list[Mapping[str, Any]]) -> None:
+    if not regions:
+        return
+    print()
+    output.table(
+        ("SOURCE REGION", "PART", "HOME", "APPLIED", "DECIDED"),
+        (
+            (
+                r["source_region"],
+                output.percent(r["weight"]),
+                _shares(r["home"]),
+                _shares(r["applied"]),
+                _shares(r["decided"]),
+            )
+            for r in regions
+        ),
+    )
 
 
 def _show_samples(samples: list[Mapping[str, Any]]) -> None:

@@ -53,6 +53,24 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RegionSplit:
+    """What one decision made of the traffic of one source region.
+
+    Attributes:
+        region: its name, `*` is all that has no home.
+        weight: its part of the service's load, 0..1.
+        home: where its traffic goes while there is room.
+    """
+
+    region: str
+    weight: float
+    home: Shares
+    applied: Shares
+    proposed: Shares
+    decided: Shares
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """One service, one cycle.
 
@@ -65,6 +83,8 @@ class Decision:
         spreads, center_curves, learned, urgent: of the proposal, as `Proposal` has them.
         support: lowest and highest ratio that the model was trained on; () without one.
         trial: of the model in the shadow, None without one.
+        regions: by source region, where the service has a split for each; its shares are then the
+            sum over them.
     """
 
     id: str
@@ -90,6 +110,7 @@ class Decision:
     urgent: bool = False
     support: tuple[float, ...] = ()
     trial: Trial | None = None
+    regions: tuple[RegionSplit, ...] = ()
 
     @property
     def interval(self) -> Interval | None:

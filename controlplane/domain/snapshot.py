@@ -7,20 +7,25 @@ the version. Data planes and agents read `Snapshot.content` or decode the bytes 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
 
 from controlplane.domain import canonical
 from controlplane.domain.errors import Invalid
 from controlplane.domain.routing import Route
 from controlplane.domain.topology import (
+    EVERYWHERE,
     Fleet,
     GatewayGroup,
     HealthCheck,
     LoadBalancing,
+    RegionShares,
     RetryPolicy,
     Service,
     normalized,
 )
 from controlplane.domain.units import to_basis_points
+
+NO_REGIONS: Mapping[str, RegionShares] = MappingProxyType({})
 
 
 class Section(StrEnum):
@@ -65,7 +70,7 @@ class WeightSet:
     service: str
     weights: Mapping[str, int]
     version: str = "*"
-    source_region: str = "*"
+    source_region: str = EVERYWHERE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,12 +137,17 @@ class Snapshot:
     revision: int = 0
 
 
-def build(fleet: Fleet, shares: Mapping[str, Mapping[str, float]]) -> Snapshot:
+def build(
+    fleet: Fleet,
+    shares: Mapping[str, Mapping[str, float]],
+    regions: Mapping[str, RegionShares] = NO_REGIONS,
+) -> Snapshot:
     """Make the snapshot of a fleet with the decided shares.
 
     Args:
         fleet: in any order.
         shares: service -> data centre -> share (>= 0); a data centre that is left out gets 0.
+        regions: service -> the same for source regions that have a split of their own.
 
     Returns:
         A snapshot with revision 0.
@@ -146,13 +156,20 @@ def build(fleet: Fleet, shares: Mapping[str, Mapping[str, float]]) -> Snapshot:
         Invalid: a service has no positive share, or none on a data centre with an endpoint.
     """
     facts = normalized(fleet)
-    regions = {center.name: center.region for center in facts.datacenters}
+    places = {center.name: center.region for center in facts.datacenters}
     content = Content(
         endpoints=EndpointsSection(
-            services=tuple(_endpoints(service, regions) for service in facts.services)
+            services=tuple(_endpoints(service, places) for service in facts.services)
         ),
         weights=WeightsSection(
-            weights=tuple(_weights(service, shares[service.name]) for service in facts.services)
+            weights=tuple(
+                _weights(service, region, split)
+                for service in facts.services
+                for region, split in (
+                    (EVERYWHERE, shares[service.name]),
+                    *sorted(regions.get(service.name, {}).items()),
+                )
+            )
         ),
         routes=RoutesSection(gateways=facts.gateways, routes=facts.routes),
     )
@@ -179,11 +196,11 @@ def decode(data: bytes, revision: int) -> Snapshot:
     return replace(assemble(canonical.decode(Content, data)), revision=revision)
 
 
-def _endpoints(service: Service, regions: Mapping[str, str]) -> ServiceEndpoints:
+def _endpoints(service: Service, places: Mapping[str, str]) -> ServiceEndpoints:
     centers = tuple(
         CenterEndpoints(
             datacenter=cluster.datacenter,
-            region=regions[cluster.datacenter],
+            region=places[cluster.datacenter],
             addresses=tuple((e.address, e.port) for e in cluster.endpoints),
         )
         for cluster in service.clusters
@@ -198,7 +215,7 @@ def _endpoints(service: Service, regions: Mapping[str, str]) -> ServiceEndpoints
     )
 
 
-def _weights(service: Service, shares: Mapping[str, float]) -> WeightSet:
+def _weights(service: Service, region: str, shares: Mapping[str, float]) -> WeightSet:
     usable = {c.datacenter: shares.get(c.datacenter, 0.0) for c in service.clusters if c.endpoints}
     if not any(share > 0 for share in usable.values()):
         raise Invalid(
@@ -207,4 +224,8 @@ def _weights(service: Service, shares: Mapping[str, float]) -> WeightSet:
             f"declare an endpoint or give one of {sorted(usable)} a share",
         )
     absent = {c.datacenter: 0 for c in service.clusters if not c.endpoints}
-    return WeightSet(service=service.name, weights={**to_basis_points(usable), **absent})
+    return WeightSet(
+        service=service.name,
+        source_region=region,
+        weights={**to_basis_points(usable), **absent},
+    )

@@ -5,6 +5,7 @@ layer. A fleet is a value: a change makes a new one.
 """
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
@@ -12,6 +13,11 @@ from itertools import chain
 from controlplane.domain.errors import NotFound
 from controlplane.domain.routing import Route
 from controlplane.domain.sources import DeclaredSource
+
+# In place of a source region: traffic of every region that has no split of its own.
+EVERYWHERE = "*"
+# Source region -> data centre -> share.
+RegionShares = Mapping[str, Mapping[str, float]]
 
 
 class Role(StrEnum):
@@ -30,10 +36,12 @@ class StrategyName(StrEnum):
     CAPACITY = "capacity"
     CPU_EQUALIZER = "cpu_equalizer"
     THRESHOLD = "threshold"
+    OBSERVED_LAWS = "observed_laws"
     PAPER_MLP = "paper_mlp"
     PROJECTED_MLP = "projected_mlp"
     GREYBOX = "greybox"
     HYBRID = "hybrid"
+    REGIONAL = "regional"
 
 
 class ServiceClass(StrEnum):
@@ -142,6 +150,22 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RegionalRule:
+    """What `regional` goes by; loads are 0..1, return < critical.
+
+    Attributes:
+        alpha: weight of the connections in a data centre's load, the rest is that of its database
+            pool. S2 wants it above 0.5.
+        critical_load: above it traffic of its region goes elsewhere.
+        return_load: below it traffic comes back. The gap is what noise may do.
+    """
+
+    alpha: float = 0.7
+    critical_load: float = 0.85
+    return_load: float = 0.75
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """One service, split between data centres by its strategy.
 
@@ -164,6 +188,7 @@ class Service:
     timeout_ms: int = 15_000
     alarm_cpu: float = 0.80
     class_of_service: ServiceClass = ServiceClass.STANDARD
+    regional: RegionalRule = RegionalRule()
     dither: bool = False
 
     def cluster(self, datacenter: str) -> Cluster:
@@ -178,11 +203,16 @@ class Service:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayGroup:
-    """Gateways of one kind that get the same view (an Envoy's node.cluster is its group)."""
+    """Gateways of one kind that get the same view (an Envoy's node.cluster is its group).
+
+    Attributes:
+        region: where their traffic comes from, for `regional` services; None is anywhere.
+    """
 
     name: str
     listen_address: str = "127.0.0.1"
     listen_port: int = 10_000
+    region: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,28 +4,40 @@ Pure functions over frozen values, called by `loop` in a thread, and by a replay
 here depends on its arguments alone.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 
-from controlplane.domain.decisions import Decision, Inputs, Trigger
+from controlplane.domain.decisions import Decision, Inputs, RegionSplit, Trigger
 from controlplane.domain.findings import Observation
 from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.guardrails.regions import limits_of
 from controlplane.domain.guardrails.reserves import mustered
-from controlplane.domain.guardrails.state import Concession, GuardState
+from controlplane.domain.guardrails.state import Concession, GuardState, Verdict
 from controlplane.domain.guardrails.trial import Trial
+from controlplane.domain.strategies.demand import located
+from controlplane.domain.strategies.regions import in_force
 from controlplane.domain.strategies.registry import Strategy, propose
 from controlplane.domain.strategies.situation import (
     ACTIVE_ROLES,
     Center,
     LearnedModel,
+    Proposal,
     SharedPool,
     Shares,
     Situation,
 )
 from controlplane.domain.telemetry import ServiceWindow, of_centers, shortened
-from controlplane.domain.topology import Fleet, Service, resolved
+from controlplane.domain.topology import (
+    EVERYWHERE,
+    Fleet,
+    RegionShares,
+    Service,
+    StrategyName,
+    resolved,
+)
 from controlplane.engine.cadence import Cadence
 
 # Beyond the last cycle, a decision reads this many periods more, or this many samples of a data
@@ -46,6 +58,7 @@ class Facts:
         shadows: service -> the model on trial; `trials`: how far it is.
         shared: service -> what others put on the pools of its centres; absent is nothing shared.
         concessions: service -> what the guard over all services allows it; absent is everything.
+        regions: service -> splits in force by source region; absent where none are published.
     """
 
     fleet: Fleet
@@ -62,6 +75,7 @@ class Facts:
     trials: Mapping[str, Trial] = field(default_factory=dict)
     shared: Mapping[str, tuple[SharedPool | None, ...]] = field(default_factory=dict)
     concessions: Mapping[str, Concession] = field(default_factory=dict)
+    regions: Mapping[str, RegionShares] = field(default_factory=dict)
 
 
 def decide(facts: Facts, service: Service, trigger: Trigger, ask: Strategy = propose) -> Decision:
@@ -70,7 +84,8 @@ def decide(facts: Facts, service: Service, trigger: Trigger, ask: Strategy = pro
     state = facts.states.get(service.name, GuardState())
     proposal = ask(situation)
     concession = facts.concessions.get(service.name)
-    verdict = judge(proposal, situation, state, facts.limits, concession)
+    limits = limits_of(service, facts.limits)
+    verdict = judge(proposal, situation, state, limits, concession)
     return Decision(
         id=f"{service.name}@{round(facts.now_s * 1000)}",
         time_s=facts.now_s,
@@ -90,7 +105,7 @@ def decide(facts: Facts, service: Service, trigger: Trigger, ask: Strategy = pro
         inputs=Inputs(
             generation=facts.generation,
             state=state,
-            limits=facts.limits,
+            limits=limits,
             period_s=situation.period_s,
             cycle_s=situation.cycle_s,
             day_s=situation.day_s,
@@ -103,6 +118,7 @@ def decide(facts: Facts, service: Service, trigger: Trigger, ask: Strategy = pro
         learned=proposal.learned,
         urgent=proposal.urgent,
         support=_support(situation.model),
+        regions=_region_splits(situation, proposal, verdict),
     )
 
 
@@ -121,7 +137,8 @@ def situate(facts: Facts, service: Service) -> Situation:
     since_s = facts.now_s - facts.cadence.cycle_s - READ_PERIODS * facts.cadence.period_s
     centers = {center.name: center for center in facts.fleet.datacenters}
     model = facts.models.get(service.name)
-    demoted = facts.states.get(service.name, GuardState()).demoted_model
+    state = facts.states.get(service.name, GuardState())
+    demoted = state.demoted_model
     in_service = model is not None and model.digest != demoted
     situation = Situation(
         service=service,
@@ -132,7 +149,7 @@ def situate(facts: Facts, service: Service) -> Situation:
             )
         ),
         window=shortened(window, since_s, READ_PERIODS),
-        applied=applied_shares(facts.fleet, service, facts.shares.get(service.name, {})),
+        applied=applied_shares(facts.fleet, service, _whole_split(facts, service)),
         now_s=facts.now_s,
         period_s=facts.cadence.period_s,
         cycle_s=facts.cadence.cycle_s,
@@ -140,8 +157,47 @@ def situate(facts: Facts, service: Service) -> Situation:
         model=model if in_service else None,
         demoted_model="" if model is None or in_service else demoted,
         suspicions=facts.suspicions.get(service.name, ()),
+        moved_s=max(state.changes_s, default=-math.inf),
     )
-    return mustered(situation, facts.limits)
+    situation = located(situation, facts.fleet.gateways, _region_shares(facts, service))
+    return mustered(situation, limits_of(service, facts.limits))
+
+
+def shares_in_force(facts: Facts, service: Service) -> Shares:
+    """What data centres bear now, in the order of the service's clusters."""
+    if service.strategy is StrategyName.REGIONAL:
+        return situate(facts, service).applied
+    return applied_shares(facts.fleet, service, _whole_split(facts, service))
+
+
+def _whole_split(facts: Facts, service: Service) -> Mapping[str, float]:
+    """The split in force of all regions; none where each has its own."""
+    if service.strategy is StrategyName.REGIONAL:
+        return {}
+    return facts.shares.get(service.name, {})
+
+
+def _region_shares(facts: Facts, service: Service) -> RegionShares:
+    """The splits in force by region; one for all where the service had another strategy."""
+    whole = facts.shares.get(service.name, {})
+    return facts.regions.get(service.name, {EVERYWHERE: whole} if whole else {})
+
+
+def _region_splits(
+    situation: Situation, proposal: Proposal, verdict: Verdict
+) -> tuple[RegionSplit, ...]:
+    proposed = proposal.regions or in_force(situation.regions)
+    return tuple(
+        RegionSplit(
+            region=region.name,
+            weight=region.weight,
+            home=region.home,
+            applied=region.shares,
+            proposed=row,
+            decided=decided,
+        )
+        for region, row, decided in zip(situation.regions, proposed, verdict.regions, strict=True)
+    )
 
 
 def applied_shares(fleet: Fleet, service: Service, in_force: Mapping[str, float]) -> Shares:

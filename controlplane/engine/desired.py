@@ -4,6 +4,7 @@ Pure functions, called by `loop` in a thread. A service that cannot be built is 
 service: it keeps the part that is published, everything else ships (laws 4 and 8).
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -16,9 +17,9 @@ from controlplane.domain.snapshot import (
     Snapshot,
     WeightsSection,
 )
-from controlplane.domain.topology import Fleet
+from controlplane.domain.topology import EVERYWHERE, Fleet, RegionShares, StrategyName
 from controlplane.domain.units import BASIS_POINTS
-from controlplane.engine.cycle import Facts, applied_shares
+from controlplane.engine.cycle import Facts, applied_shares, situate
 from controlplane.engine.faults import Fault, Step
 
 Shares = Mapping[str, Mapping[str, float]]
@@ -33,30 +34,83 @@ class Desired:
 
 
 def published_shares(snapshot: Snapshot | None) -> dict[str, dict[str, float]]:
-    """Service -> data centre -> share, as published; {} before the first snapshot."""
-    if snapshot is None:
-        return {}
-    return {
-        weight_set.service: {
-            center: weight / BASIS_POINTS for center, weight in weight_set.weights.items()
+    """Service -> data centre -> share, as published; {} before the first snapshot.
+
+    Where source regions have splits of their own, it is the mean over those: how much comes from
+    each is not published.
+    """
+    shares: dict[str, dict[str, float]] = {}
+    for service, regions in _published(snapshot).items():
+        named = [split for region, split in regions.items() if region != EVERYWHERE]
+        splits = named or list(regions.values())
+        shares[service] = {
+            center: math.fsum(split[center] for split in splits) / len(splits)
+            for center in splits[0]
         }
-        for weight_set in snapshot.content.weights.weights
-    }
+    return shares
+
+
+def published_regions(snapshot: Snapshot | None) -> dict[str, RegionShares]:
+    """Service -> source region -> data centre -> share, where regions have splits of their own."""
+    return {name: found for name, found in _published(snapshot).items() if len(found) > 1}
+
+
+def _published(snapshot: Snapshot | None) -> dict[str, dict[str, dict[str, float]]]:
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for one in () if snapshot is None else snapshot.content.weights.weights:
+        split = {center: weight / BASIS_POINTS for center, weight in one.weights.items()}
+        found.setdefault(one.service, {})[one.source_region] = split
+    return found
 
 
 def desired(facts: Facts, made: Iterable[Decision], published: Snapshot | None) -> Desired:
     """The snapshot that the facts ask for; of a service that is at fault, what is published."""
-    shares = _shares(facts, made)
+    decisions = {decision.service: decision for decision in made}
+    wanted = _Splits(shares=_shares(facts, decisions), regions=_regions(facts, decisions))
     try:
-        return Desired(snapshot=snapshots.build(facts.fleet, shares))
+        return Desired(snapshot=wanted.build(facts.fleet))
     except Invalid:
-        return _without_faulty(facts.fleet, shares, published)
+        return _without_faulty(facts.fleet, wanted, published)
 
 
-def _shares(facts: Facts, made: Iterable[Decision]) -> dict[str, dict[str, float]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Splits:
+    """What services should have: a split each, and where they have them one for each region."""
+
+    shares: Shares
+    regions: Mapping[str, RegionShares]
+
+    def build(self, fleet: Fleet) -> Snapshot:
+        """The snapshot of a fleet with these."""
+        everywhere = {name: regions[EVERYWHERE] for name, regions in self.regions.items()}
+        named = {
+            name: {region: split for region, split in regions.items() if region != EVERYWHERE}
+            for name, regions in self.regions.items()
+        }
+        return snapshots.build(fleet, {**self.shares, **everywhere}, named)
+
+
+def _regions(facts: Facts, made: Mapping[str, Decision]) -> dict[str, RegionShares]:
+    """Those of a service that is not decided now are in force, as far as they lead somewhere."""
+    found: dict[str, RegionShares] = {}
+    for service in facts.fleet.services:
+        if service.strategy is not StrategyName.REGIONAL:
+            continue
+        decision = made.get(service.name)
+        rows = (
+            [(one.name, one.shares) for one in situate(facts, service).regions]
+            if decision is None
+            else [(one.region, one.decided) for one in decision.regions]
+        )
+        centers = [cluster.datacenter for cluster in service.clusters]
+        found[service.name] = {region: dict(zip(centers, row, strict=True)) for region, row in rows}
+    return found
+
+
+def _shares(facts: Facts, made: Mapping[str, Decision]) -> dict[str, dict[str, float]]:
     in_force = {
         **facts.shares,
-        **{decision.service: split_of(decision).shares for decision in made},
+        **{name: split_of(decision).shares for name, decision in made.items()},
     }
     shares: dict[str, dict[str, float]] = {}
     for service in facts.fleet.services:
@@ -66,8 +120,8 @@ def _shares(facts: Facts, made: Iterable[Decision]) -> dict[str, dict[str, float
     return shares
 
 
-def _without_faulty(fleet: Fleet, shares: Shares, published: Snapshot | None) -> Desired:
-    faults = tuple(_faults(fleet, shares))
+def _without_faulty(fleet: Fleet, wanted: _Splits, published: Snapshot | None) -> Desired:
+    faults = tuple(_faults(fleet, wanted))
     faulty = {fault.service for fault in faults}
     earlier = Content() if published is None else published.content
     kept = [part for part in earlier.endpoints.services if part.service in faulty]
@@ -78,7 +132,7 @@ def _without_faulty(fleet: Fleet, shares: Shares, published: Snapshot | None) ->
         services=tuple(service for service in fleet.services if service.name not in faulty),
         routes=tuple(route for route in fleet.routes if route.service not in absent),
     )
-    content = snapshots.build(sound, shares).content
+    content = wanted.build(sound).content
     endpoints = sorted((*content.endpoints.services, *kept), key=lambda part: part.service)
     weights = [part for part in earlier.weights.weights if part.service in faulty]
     weights = sorted((*content.weights.weights, *weights), key=lambda part: part.service)
@@ -90,9 +144,9 @@ def _without_faulty(fleet: Fleet, shares: Shares, published: Snapshot | None) ->
     return Desired(snapshot=snapshots.assemble(whole), faults=faults)
 
 
-def _faults(fleet: Fleet, shares: Shares) -> Iterable[Fault]:
+def _faults(fleet: Fleet, wanted: _Splits) -> Iterable[Fault]:
     for service in fleet.services:
         try:
-            snapshots.build(Fleet(datacenters=fleet.datacenters, services=(service,)), shares)
+            wanted.build(Fleet(datacenters=fleet.datacenters, services=(service,)))
         except Invalid as error:
             yield Fault(service=service.name, step=Step.BUILD, error=error)

@@ -34,6 +34,7 @@ class Part(StrEnum):
     STRATEGY = "strategy"
     GUARD = "guard"
     RESULT = "result"
+    REGION = "region"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,7 @@ def explain(replay: Replay) -> tuple[Step, ...]:
         *_judged(replay.passages),
         *_conceded(replay.decision),
         _result(replay.decision),
+        *_regions(replay.decision),
     )
 
 
@@ -166,6 +168,20 @@ def _awaited(decision: Decision) -> str:
         return words
     known = min(past.judged, MOST_SCORES)
     return f"{words} ({known - len(past.misses)} of the last {known} such forecasts held)"
+
+
+def _regions(decision: Decision) -> Iterator[Step]:
+    """What became of the traffic of each source region."""
+    for one in decision.regions:
+        says = f"stays at {_text(one.decided)}"
+        if distance(one.applied, one.decided) >= NEGLIGIBLE:
+            says = f"goes from {_text(one.applied)} to {_text(one.decided)}"
+        yield Step(
+            part=Part.REGION,
+            name=one.region,
+            says=f"{one.weight:.3f} of the traffic, home is {_text(one.home)}: it {says}",
+            shares=one.decided,
+        )
 
 
 def _with_notes(words: str, notes: tuple[Note, ...]) -> str:

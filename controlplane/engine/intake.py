@@ -15,6 +15,7 @@ import structlog
 
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import ControlPlaneError, Retryable
+from controlplane.domain.strategies.regional import alarming
 from controlplane.domain.suspicion.doubt import Suspicion
 from controlplane.domain.telemetry import (
     Sample,
@@ -266,10 +267,7 @@ class Intake:
         """Poke for services over their alarm level, each once per period at most."""
         fleet = self._fleets.current.fleet
         hot = {
-            sample.service
-            for sample in samples
-            if sample.cpu_avg is not None
-            and sample.cpu_avg > fleet.service(sample.service).alarm_cpu
+            sample.service for sample in samples if alarming(sample, fleet.service(sample.service))
         }
         now_s = self._now()
         period_s = self._cadence.period_s

@@ -21,7 +21,7 @@ from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.snapshot import Snapshot
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.cycle import Facts, stamped
-from controlplane.engine.desired import Desired, desired, published_shares
+from controlplane.engine.desired import Desired, desired, published_regions, published_shares
 from controlplane.engine.faults import Fault, Step, observed, subject_of
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.intake import Intake
@@ -217,6 +217,7 @@ class ReconcileLoop:
             suspicions={name: parts.intake.suspicions.standing(name) for name in names},
             shadows=parts.models.shadows,
             trials=trials_of(self._decisions, parts.models.enrolled_s, fleet),
+            regions=published_regions(parts.publication.current),
         )
 
     async def _publish(self, wanted: Snapshot) -> int:

@@ -23,11 +23,12 @@ from controlplane.domain.guardrails.pools import (
     fitted,
     utilizations,
 )
+from controlplane.domain.guardrails.regions import limits_of
 from controlplane.domain.guardrails.state import Concession
 from controlplane.domain.strategies.situation import SharedPool, Shares
 from controlplane.domain.strategies.tenancy import Tenant, on_pools, tenancy
 from controlplane.domain.topology import ServiceClass
-from controlplane.engine.cycle import Facts, applied_shares, situate
+from controlplane.engine.cycle import Facts, shares_in_force, situate
 
 RANKS = tuple(ServiceClass)
 # Decided without metrics to go by: the pools must not move it either.
@@ -46,8 +47,7 @@ class PoolBook:
         self._facts = facts
         self._services = {s.name: s for s in fleet.services if on_pools(s)}
         self._before: dict[str, Shares] = {
-            name: applied_shares(fleet, service, facts.shares.get(name, {}))
-            for name, service in self._services.items()
+            name: shares_in_force(facts, service) for name, service in self._services.items()
         }
         self._tenancy = tenancy(fleet, facts.windows, self._before, facts.cadence.period_s)
         self._after = dict(self._before)
@@ -188,8 +188,8 @@ class PoolBook:
         decision = self._decided.get(name)
         if decision is None or decision.strategy in DECLARED or _doubtful(decision):
             return still, still
-        facts = self._facts
-        return bounds(situate(facts, self._services[name]), facts.limits)
+        facts, service = self._facts, self._services[name]
+        return bounds(situate(facts, service), limits_of(service, facts.limits))
 
 
 def _doubtful(decision: Decision) -> bool:

@@ -16,9 +16,14 @@ from controlplane.domain.decisions import Decision, Inputs
 from controlplane.domain.errors import Invalid, NotFound
 from controlplane.domain.guardrails.envelope import Passage, judge, passages
 from controlplane.domain.guardrails.state import Verdict
-from controlplane.domain.strategies.situation import LearnedModel, Proposal, Situation
+from controlplane.domain.strategies.regions import SourceRegion
+from controlplane.domain.strategies.situation import (
+    LearnedModel,
+    Proposal,
+    Situation,
+)
 from controlplane.domain.telemetry import Sample, ServiceWindow
-from controlplane.domain.topology import Fleet
+from controlplane.domain.topology import Fleet, RegionShares
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.cycle import Facts, situate
 from controlplane.engine.shadow import answered
@@ -142,9 +147,21 @@ def situation_of(
         generation=inputs.generation,
         suspicions={service.name: inputs.suspicions},
         shared={service.name: inputs.shared},
+        regions={service.name: _applied_rows(decision)} if decision.regions else {},
     )
     # As recorded, not as weights say it: those are rounded.
-    return replace(situate(facts, service), applied=decision.applied)
+    regions = tuple(
+        SourceRegion(name=one.region, weight=one.weight, home=one.home, shares=one.applied)
+        for one in decision.regions
+    )
+    return replace(situate(facts, service), applied=decision.applied, regions=regions)
+
+
+def _applied_rows(decision: Decision) -> RegionShares:
+    return {
+        one.region: dict(zip(decision.centers, one.applied, strict=True))
+        for one in decision.regions
+    }
 
 
 def replayed(decision: Decision, situation: Situation, origin: Origin) -> Replay:
@@ -173,6 +190,7 @@ def recorded(decision: Decision) -> Proposal:
         center_curves=decision.center_curves,
         learned=decision.learned,
         urgent=decision.urgent,
+        regions=tuple(region.proposed for region in decision.regions),
     )
 
 
@@ -181,6 +199,14 @@ def _differences(decision: Decision, proposal: Proposal, verdict: Verdict) -> It
     yield 0.0 if proposal.strategy == decision.strategy else math.inf
     yield _largest(decision.proposed, proposal.shares)
     yield _largest(decision.decided, verdict.shares)
+    for region, proposed, decided in zip(
+        decision.regions,
+        proposal.regions or [one.applied for one in decision.regions],
+        verdict.regions,
+        strict=True,
+    ):
+        yield _largest(region.proposed, proposed)
+        yield _largest(region.decided, decided)
     before, again = _predictions(decision), _predictions(proposal)
     scale = max(map(abs, before), default=1.0) or 1.0
     yield _largest([value / scale for value in before], [value / scale for value in again])

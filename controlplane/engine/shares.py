@@ -1,9 +1,9 @@
 """The shares in force by service, and since when, as the suspicion guard reads them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from controlplane.domain.suspicion.past import InForce
-from controlplane.engine.desired import published_shares
+from controlplane.engine.desired import published_regions, published_shares
 from controlplane.engine.publication import Publication
 
 # Earlier shares that are remembered: a hot service moves once in a cycle of five periods.
@@ -18,13 +18,19 @@ class SharesInForce:
         self._now = now
         self._revision = 0
         self._shares: dict[str, dict[str, float]] = {}
+        self._by_region: Collection[str] = ()
         self._moved_s: dict[str, float] = {}
         self._earlier: dict[str, tuple[InForce, ...]] = {}
 
     def of(self, service: str) -> tuple[Mapping[str, float], float]:
-        """Shares of a service, {} when none are published, and when they last changed."""
+        """Shares of a service, and when they last changed.
+
+        {} when none are published, or one split for each source region: how much comes from each
+        is not published, so neither is what data centres bear.
+        """
         self._read()
-        return self._shares.get(service, {}), self._moved_s.get(service, 0.0)
+        shares = {} if service in self._by_region else self._shares.get(service, {})
+        return shares, self._moved_s.get(service, 0.0)
 
     def earlier(self, service: str) -> tuple[InForce, ...]:
         """The last few shares before those, oldest first, as far as they were seen here."""
@@ -52,6 +58,7 @@ class SharesInForce:
             self._moved_s.update(dict.fromkeys(moved, self._now()))
             self._earlier = {name: self._earlier.get(name, ()) for name in shares}
             self._shares = shares
+            self._by_region = published_regions(current).keys()
 
     def _keep(self, name: str) -> None:
         before = self._shares.get(name)

@@ -22,6 +22,7 @@ from controlplane.domain.topology import (
     HealthCheck,
     LoadBalancing,
     Pool,
+    RegionalRule,
     RetryPolicy,
     Role,
     Service,
@@ -347,3 +348,37 @@ def service(draw: st.DrawFn, name: str, centers: list[str], pools: tuple[Pool, .
 def test_rendering_and_reading_back_gives_the_same_fleet(fleet: Fleet) -> None:
     assert parse(render(fleet)) == normalized(fleet)
     assert parse(json.dumps(document(fleet))) == normalized(fleet)
+
+
+REGIONAL = """
+services:
+  - name: s
+    strategy: regional
+    regional: {}
+    clusters:
+      - {{datacenter: a, capacity_rps: 5, endpoints: [{{address: 10.0.0.1, port: 80}}]}}
+gateways:
+  - {{name: edge, region: x}}
+"""
+
+
+def test_a_regional_service_says_what_it_goes_by_and_gateways_where_they_are() -> None:
+    fleet = parse(CENTERS + REGIONAL.format("{alpha: 0.6, critical_load: 0.9}"))
+    (one,) = fleet.services
+    assert one.strategy is StrategyName.REGIONAL
+    assert one.regional == RegionalRule(alpha=0.6, critical_load=0.9, return_load=0.75)
+    assert fleet.gateways[0].region == "x"
+    assert parse(render(fleet)) == fleet
+
+
+@pytest.mark.parametrize(
+    ("rule", "path"),
+    [
+        ("{alpha: 1.5}", "services[0].regional.alpha"),
+        ("{critical_load: 0}", "services[0].regional.critical_load"),
+        ("{critical_load: 0.7}", "services[0].regional"),
+        ("{critical_load: 0.7, return_load: 0.7}", "services[0].regional.return_load"),
+    ],
+)
+def test_what_a_regional_service_cannot_go_by_is_named(rule: str, path: str) -> None:
+    assert [place for _, _, place in places(CENTERS + REGIONAL.format(rule))] == [path]

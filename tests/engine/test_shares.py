@@ -45,3 +45,15 @@ def test_only_the_last_few_are_remembered() -> None:
     seen = _play(0.3 + step / 100 for step in range(module.KEPT + 3))
     kept = [split.shares["beijing-1"] for split in seen.earlier("tickets")]
     assert kept == [0.32 + step / 100 for step in range(module.KEPT)]
+
+
+def test_what_centers_bear_is_not_known_where_each_region_has_a_split() -> None:
+    clock, publication = Clock(), Publication()
+    seen = SharesInForce(publication, clock.now)
+    home = {"beijing-1": 1.0, "beijing-2": 0.0}
+    away = {"beijing-1": 0.5, "beijing-2": 0.5}
+    built = snapshots.build(fleet(), {"tickets": away}, {"tickets": {"north": home, "south": away}})
+    publication.publish(replace(built, revision=1))
+    assert seen.of("tickets") == ({}, START_S)
+    # As good as can be told, for who asks how much a change would move.
+    assert seen.all() == {"tickets": {"beijing-1": 0.75, "beijing-2": 0.25}}

@@ -141,28 +141,31 @@ class EnvoyPlane:
         now = frozenset(served.snapshot.content.endpoints.services)
         same = (s for s in artifact.snapshot.content.endpoints.services if s in now)
         names = {f"{ResourceType.ENDPOINT}/{service.service}" for service in same}
-        new = {name: data for name, data in artifact.parts if name in names}
+        new = {name: data for name, data in artifact.parts if name.partition("@")[0] in names}
         parts = tuple((name, new.get(name, data)) for name, data in self._served)
         if parts != self._served:
             # It would bring the old ones back.
             self._cancel_retirement()
-            self._publish(parts, served.revision)
+            self._publish(parts, served)
 
     def _serve(self, artifact: Artifact) -> None:
         self._cleared = artifact
         self._cancel_retirement()
         leaving = retiring(self._served, artifact.parts)
-        self._publish((*artifact.parts, *leaving), artifact.revision)
+        self._publish((*artifact.parts, *leaving), artifact)
         if leaving:
             loop = asyncio.get_running_loop()
             self._retirement = loop.call_later(
-                self._retire_after_s, self._publish, artifact.parts, artifact.revision
+                self._retire_after_s, self._publish, artifact.parts, artifact
             )
 
-    def _publish(self, parts: tuple[Part, ...], revision: int) -> None:
+    def _publish(self, parts: tuple[Part, ...], artifact: Artifact) -> None:
+        """Serve these parts, to the groups and at the revision of the artifact."""
         self._served = parts
-        self._views = views(parts, self._views)
-        self._server.publish(self._views, revision)
+        groups = artifact.snapshot.content.routes.gateways
+        regions = {group.name: group.region for group in groups if group.region}
+        self._views = views(parts, self._views, regions)
+        self._server.publish(self._views, artifact.revision)
 
     def _cancel_retirement(self) -> None:
         if self._retirement is not None:

@@ -5,22 +5,25 @@ weights compiles the touched assignments only.
 """
 
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from functools import partial
 from typing import TypeVar
 
 from google.protobuf.message import Message
 
 from controlplane.adapters.envoy import clusters, listeners, routes
+from controlplane.adapters.envoy.resource_sets import regional_name
 from controlplane.domain.findings import Observation, Severity
-from controlplane.domain.snapshot import Section, ServiceEndpoints, Snapshot
-from controlplane.domain.topology import GatewayGroup, LoadBalancing
+from controlplane.domain.snapshot import Section, ServiceEndpoints, Snapshot, WeightSet
+from controlplane.domain.topology import EVERYWHERE, GatewayGroup, LoadBalancing
 from controlplane.domain.xds import ResourceType
 from controlplane.ports.outside import Artifact
 
-# Part names: `cluster/NAME`, `endpoint/NAME`, `route/NAME` for every group, `listener/GROUP`.
+# Part names: `cluster/NAME`, `endpoint/NAME`, `route/NAME` for every group, `listener/GROUP`, and
+# `endpoint/NAME@REGION` for the groups of a region in place of the one without.
 Part = tuple[str, bytes]
-ANY = ("*", "*")
+Weights = tuple[tuple[str, int], ...]
+EVERY_VERSION = "*"
 T = TypeVar("T")
 
 
@@ -67,18 +70,17 @@ class Renderer:
         return self._remember(("clusters", snapshot.digests[Section.ENDPOINTS]), make)
 
     def _assignments(self, snapshot: Snapshot) -> tuple[list[Part], list[Observation]]:
-        sets = snapshot.content.weights.weights
-        # One view for every source region and version, until groups get views of their own.
-        weights = {s.service: s.weights for s in sets if (s.version, s.source_region) == ANY}
+        regions = {group.region for group in snapshot.content.routes.gateways}
+        weights = _by_region(snapshot.content.weights.weights, regions)
         parts, notes = [], []
         for service in snapshot.content.endpoints.services:
-            given = tuple(sorted(weights.get(service.service, {}).items()))
-            key = ("assignment", service, given)
-            part = self._remember(key, partial(_assignment, service, given))
-            if part is None:
-                notes.append(_nothing_to_serve(service))
-            else:
-                parts.append(part)
+            for region, given in weights.get(service.service, {EVERYWHERE: ()}).items():
+                key = ("assignment", service, region, given)
+                part = self._remember(key, partial(_assignment, service, region, given))
+                if part is not None:
+                    parts.append(part)
+                elif region == EVERYWHERE:
+                    notes.append(_nothing_to_serve(service))
         return parts, notes
 
     def _listeners(self, snapshot: Snapshot) -> Iterator[Part]:
@@ -105,9 +107,22 @@ def _listener(group: GatewayGroup, stickiness: listeners.Stickiness) -> Part:
     return _part(ResourceType.LISTENER, group.name, message)
 
 
-def _assignment(service: ServiceEndpoints, weights: tuple[tuple[str, int], ...]) -> Part | None:
+def _by_region(
+    sets: Iterable[WeightSet], regions: Collection[str | None]
+) -> dict[str, dict[str, Weights]]:
+    """Service -> region -> weights: of every region that has gateways, and of the rest."""
+    found: dict[str, dict[str, Weights]] = {}
+    for one in sets:
+        if one.version == EVERY_VERSION and one.source_region in (EVERYWHERE, *regions):
+            given = tuple(sorted(one.weights.items()))
+            found.setdefault(one.service, {})[one.source_region] = given
+    return found
+
+
+def _assignment(service: ServiceEndpoints, region: str, weights: Weights) -> Part | None:
     message = clusters.assignment(service, dict(weights))
-    return None if message is None else _part(ResourceType.ENDPOINT, service.service, message)
+    name = regional_name(service.service, "" if region == EVERYWHERE else region)
+    return None if message is None else _part(ResourceType.ENDPOINT, name, message)
 
 
 def _nothing_to_serve(service: ServiceEndpoints) -> Observation:

@@ -7,6 +7,7 @@ one artifact to the next together with its responses.
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf.any_pb2 import Any
@@ -14,6 +15,7 @@ from google.protobuf.any_pb2 import Any
 from controlplane.domain.xds import TYPE_URLS, WILDCARD, ResourceType
 
 VERSION_DIGITS = 32
+NO_REGIONS: Mapping[str, str] = MappingProxyType({})
 # Distinct sets of names that are remembered; Envoys of one group all ask for the same.
 REMEMBERED_RESPONSES = 64
 
@@ -78,24 +80,55 @@ class ResourceSet:
 View = Mapping[ResourceType, ResourceSet]
 
 
-def views(parts: Iterable[tuple[str, bytes]], before: Mapping[str, View]) -> dict[str, View]:
+def regional_name(name: str, region: str) -> str:
+    """Name of a resource as the groups of one region get it; its own name for region "".
+
+    No name of a service or region has an @ in it.
+    """
+    return f"{name}@{region}" if region else name
+
+
+def is_regional(part: str) -> bool:
+    """Whether a part stands beside one of the same resource for every other region."""
+    return "@" in part
+
+
+def views(
+    parts: Iterable[tuple[str, bytes]],
+    before: Mapping[str, View],
+    regions: Mapping[str, str] = NO_REGIONS,
+) -> dict[str, View]:
     """Gateway group -> what it gets, from an artifact's parts.
 
     Args:
         before: views in force; an equal set is taken over as it is.
+        regions: gateway group -> its region, of those that have one.
     """
     shared: dict[ResourceType, dict[str, bytes]] = {kind: {} for kind in SHARED}
     groups: dict[str, tuple[str, bytes]] = {}
+    own: dict[str, dict[str, bytes]] = {}
     for part, data in parts:
         kind, _, name = part.partition("/")
         if kind == ResourceType.LISTENER:
             groups[name] = (name, data)
+        elif is_regional(name):
+            resource, _, region = name.partition("@")
+            own.setdefault(region, {})[resource] = data
         else:
             shared[ResourceType(kind)][name] = data
     known = _Known(before)
     sets = {kind: known.same(kind, resources) for kind, resources in shared.items()}
+    endpoints = shared[ResourceType.ENDPOINT]
+    local = {
+        region: known.same(ResourceType.ENDPOINT, {**endpoints, **resources})
+        for region, resources in own.items()
+    }
     return {
-        group: {**sets, ResourceType.LISTENER: known.same(ResourceType.LISTENER, dict([listener]))}
+        group: {
+            **sets,
+            ResourceType.ENDPOINT: local.get(regions.get(group, ""), sets[ResourceType.ENDPOINT]),
+            ResourceType.LISTENER: known.same(ResourceType.LISTENER, dict([listener])),
+        }
         for group, listener in groups.items()
     }
 

@@ -6,6 +6,7 @@ it. So routes leave first, and what they no longer name is served a little longe
 
 from collections.abc import Iterable
 
+from controlplane.adapters.envoy.resource_sets import is_regional
 from controlplane.domain.xds import ResourceType
 
 Part = tuple[str, bytes]
@@ -17,4 +18,9 @@ KEPT = (f"{ResourceType.CLUSTER}/", f"{ResourceType.ENDPOINT}/")
 def retiring(before: Iterable[Part], after: Iterable[Part]) -> tuple[Part, ...]:
     """Clusters and assignments that are served now and are not in the new configuration."""
     names = {name for name, _ in after}
-    return tuple(part for part in before if part[0].startswith(KEPT) and part[0] not in names)
+    return tuple(
+        (name, data)
+        for name, data in before
+        # A region's own endpoints hide those of all: they go with the weights.
+        if name.startswith(KEPT) and name not in names and not is_regional(name)
+    )

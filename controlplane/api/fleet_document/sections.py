@@ -134,13 +134,14 @@ def _pool(place: Place, datacenters: Collection[str]) -> Pool:
 
 
 def _gateway(place: Place) -> GatewayGroup:
-    entries = fields(place, ("name", "listen_address", "listen_port"))
+    entries = fields(place, ("name", "listen_address", "listen_port", "region"))
     return GatewayGroup(
         name=entries.required("name", name, ""),
         listen_address=entries.optional(
             "listen_address", listen_address, USUAL_GROUP.listen_address
         ),
         listen_port=entries.optional("listen_port", PORT, USUAL_GROUP.listen_port),
+        region=entries.optional("region", name, None),
     )
 
 

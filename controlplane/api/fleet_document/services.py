@@ -21,6 +21,7 @@ from controlplane.domain.topology import (
     Endpoint,
     HealthCheck,
     LoadBalancing,
+    RegionalRule,
     RetryPolicy,
     Service,
     ServiceClass,
@@ -38,10 +39,12 @@ SERVICE_KEYS = (
     "timeout_ms",
     "alarm_cpu",
     "class_of_service",
+    "regional",
     "dither",
 )
 MACHINE_KEYS = ("capacity_rps", "servers", "idle_cpu", "full_cpu")
 CLUSTER_KEYS = ("datacenter", "endpoints", *MACHINE_KEYS, "pool", "cost")
+REGIONAL_KEYS = ("alpha", "critical_load", "return_load")
 CHECK_KEYS = ("path", "interval_ms", "timeout_ms", "healthy_threshold", "unhealthy_threshold")
 
 DEFAULTS = Service(name="", clusters=())
@@ -52,6 +55,7 @@ PERIOD_MS = integer(10, 3_600_000)
 THRESHOLD = integer(1, 100)
 SHARE_OF_CPU = number(0.0, 1.0)
 CAPACITY_RPS = number(0.0, 1e9, above="a number above 0, up to 1e9 requests per second")
+LOAD = number(0.0, 1.0, above="a number above 0, up to 1")
 COST = number(0.0, 1e6, above="a number above 0, up to 1e6 units of work")
 
 
@@ -83,6 +87,7 @@ def service(place: Place, sites: Sites) -> Service:
         class_of_service=entries.optional(
             "class_of_service", choice(ServiceClass), DEFAULTS.class_of_service
         ),
+        regional=entries.optional("regional", _regional, DEFAULTS.regional),
         dither=entries.optional("dither", switch, DEFAULTS.dither),
     )
     # Beside a fault in the service itself this finding would only distract.
@@ -175,6 +180,24 @@ def _check_shares(place: Place, service: Service) -> None:
             "at least one share above 0 in a data centre where the service has endpoints",
             "without one",
         )
+
+
+def _regional(place: Place) -> RegionalRule:
+    usual = DEFAULTS.regional
+    entries = fields(place, REGIONAL_KEYS)
+    faults = place.findings.count
+    rule = RegionalRule(
+        alpha=entries.optional("alpha", number(0.0, 1.0), usual.alpha),
+        critical_load=entries.optional("critical_load", LOAD, usual.critical_load),
+        return_load=entries.optional("return_load", LOAD, usual.return_load),
+    )
+    if rule.return_load >= rule.critical_load and place.findings.count == faults:
+        at = entries.places.get("return_load", place)
+        at.report(
+            f"a return_load below critical_load, which is {rule.critical_load:g}",
+            f"{rule.return_load:g}",
+        )
+    return rule
 
 
 def _health_check(place: Place) -> HealthCheck:

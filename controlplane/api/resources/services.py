@@ -24,7 +24,8 @@ from controlplane.api.wire import (
     sample_or_none,
     seconds,
 )
-from controlplane.domain.topology import Service, resolved
+from controlplane.domain.decisions import split_of
+from controlplane.domain.topology import Service, StrategyName, resolved
 from controlplane.domain.units import BASIS_POINTS
 from controlplane.engine.dataset import RowMaker, pieces
 from controlplane.engine.history import Aged, Resolution, Span
@@ -41,7 +42,7 @@ Name = Annotated[str, Path(max_length=64)]
 
 
 class CenterOut(Wire):
-    """A service in one data centre; `share` is the published one, 0..1.
+    """A service in one data centre; `share` is the one in force, 0..1.
 
     `pool` is the shared one that bears it, "" for its own; the capacity is the whole pool's, in
     requests of this service.
@@ -176,7 +177,7 @@ def _service(services: ApiServices, service: Service) -> ServiceOut:
 def _centers(services: ApiServices, service: Service) -> list[CenterOut]:
     roles = {center.name: center.role for center in services.fleets.current.fleet.datacenters}
     window = services.intake.window(service.name)
-    weights = _weights(services, service.name)
+    shares = _shares(services, service)
     now_s = services.instruments.now()
     samples = {name: window.latest(name) for name in roles}
     return [
@@ -186,7 +187,7 @@ def _centers(services: ApiServices, service: Service) -> list[CenterOut]:
             pool=cluster.pool,
             capacity_rps=cluster.capacity_rps,
             endpoints=len(cluster.endpoints),
-            share=weights.get(cluster.datacenter, 0) / BASIS_POINTS,
+            share=shares.get(cluster.datacenter, 0.0),
             sample=sample_or_none(samples[cluster.datacenter]),
             sample_age_s=finite(window.age_s(cluster.datacenter, now_s)),
         )
@@ -194,10 +195,17 @@ def _centers(services: ApiServices, service: Service) -> list[CenterOut]:
     ]
 
 
-def _weights(services: ApiServices, service: str) -> Mapping[str, int]:
-    """The published weights for every version and source region; they are sorted by service."""
+def _shares(services: ApiServices, service: Service) -> Mapping[str, float]:
+    """The published ones for every version and source region; sets are sorted by service.
+
+    Where source regions have splits of their own, what the newest decision says they are together.
+    """
+    decision = services.loop.decisions.get(service.name)
+    if decision is not None and decision.regions and service.strategy is StrategyName.REGIONAL:
+        return split_of(decision).shares
     current = services.publication.current
     sets = () if current is None else current.content.weights.weights
-    at = bisect_left(sets, service, key=lambda one: one.service)
-    found = at < len(sets) and sets[at].service == service
-    return sets[at].weights if found else {}
+    at = bisect_left(sets, service.name, key=lambda one: one.service)
+    found = at < len(sets) and sets[at].service == service.name
+    weights = sets[at].weights if found else {}
+    return {center: weight / BASIS_POINTS for center, weight in weights.items()}

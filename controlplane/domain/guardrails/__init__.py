@@ -8,6 +8,7 @@
 - bounds: shares by role, the step of one cycle, evacuations
 - capacity: projected utilisation of every pool
 - reserves: who bears traffic; disaster-recovery and cloud centres join and leave
+- regions: splits by source region: their step, and how they follow the sum
 - pools: all services of a cycle together overfill no shared pool
 - ledger, skill, trial: what a model said and what came, live and in the shadow
 - intervals: how sure a forecast is, and whether the last ones were as sure as they said

@@ -29,8 +29,10 @@ def measured(
         blind = replace(draft, target=situation.applied, course=Course.BLIND_HOLD)
         message = "a data centre reports neither CPU nor a request rate; no move can be judged"
         return noted(blind, "utilization_unknown", message)
+    # Of a regional service the load is not only the machines': its rule says when it is hot.
+    called = bool(situation.regions) and draft.proposal.urgent
     hot = peak(use, situation.applied) > limits.hot_level
-    return replace(draft, use=use, hot=hot)
+    return replace(draft, use=use, hot=hot or called)
 
 
 def within_capacity(
@@ -51,7 +53,9 @@ def within_capacity(
     if peak(use, draft.target) <= limit:
         return draft
     safest = toward(situation.applied, level(use, situation, limits), reach(draft, limits))
-    start = situation.applied if peak(use, situation.applied) <= limit else safest
+    # The least loaded split knows no regions; rows go their own way, or not at all.
+    stays = bool(situation.regions) or peak(use, situation.applied) <= limit
+    start = situation.applied if stays else safest
     target = _farthest(use, start, draft.target, limit)
     return retargeted(
         draft,

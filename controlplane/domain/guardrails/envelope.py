@@ -36,6 +36,7 @@ from controlplane.domain.guardrails.pacing import (
     recent_changes,
     within_budget,
 )
+from controlplane.domain.guardrails.regions import rows_of, rows_stay, within_region_step
 from controlplane.domain.guardrails.reserves import called
 from controlplane.domain.guardrails.skill import recent_reverts, skilled
 from controlplane.domain.guardrails.state import (
@@ -45,6 +46,7 @@ from controlplane.domain.guardrails.state import (
     Outcome,
     Verdict,
 )
+from controlplane.domain.strategies.regions import in_force as in_force_rows
 from controlplane.domain.strategies.situation import Note, Proposal, Shares, Situation
 
 Guard = Callable[[Draft, Situation, GuardState, EnvelopeLimits], Draft]
@@ -65,6 +67,7 @@ GUARDS: tuple[Guard, ...] = (
     skilled,
     within_bounds,
     supported,
+    within_region_step,
     within_step,
     within_capacity,
     keeps_serving,
@@ -125,8 +128,12 @@ def judge(
     """
     state = _read_on(situation, state, limits)
     draft = _conceding(_drafts(proposal, situation, state, limits)[-1], concession)
-    if distance(draft.target, situation.applied) < NEGLIGIBLE:
+    rows = (
+        rows_of(draft, situation) if draft.course in OUTCOMES else in_force_rows(situation.regions)
+    )
+    if distance(draft.target, situation.applied) < NEGLIGIBLE and rows_stay(rows, situation):
         draft = replace(draft, target=situation.applied, course=Course.HOLD)
+        rows = in_force_rows(situation.regions)
     else:
         draft = replace(draft, target=exact(draft.target))
     return Verdict(
@@ -134,6 +141,7 @@ def judge(
         shares=draft.target,
         state=_next_state(draft, situation, state, limits),
         notes=draft.notes,
+        regions=rows,
     )
 
 

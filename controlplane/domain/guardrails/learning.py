@@ -21,6 +21,7 @@ from controlplane.domain.guardrails.draft import (
 )
 from controlplane.domain.guardrails.ledger import realised_ms
 from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.guardrails.regions import rows_formed, rows_stay
 from controlplane.domain.guardrails.state import GuardState
 from controlplane.domain.strategies.situation import Situation
 
@@ -40,7 +41,11 @@ def well_formed(
     if not proper or abs(math.fsum(shares) - 1.0) > SUM_TOLERANCE:
         message = f"{shares} are not {len(situation.centers)} shares with sum 1"
         return held(draft, situation, "proposal_invalid", message)
-    if distance(shares, situation.applied) < NEGLIGIBLE:
+    if not rows_formed(draft.proposal, situation):
+        message = f"{len(situation.regions)} source regions need a split each, sum 1"
+        return held(draft, situation, "proposal_invalid", message)
+    still = distance(shares, situation.applied) < NEGLIGIBLE
+    if still and rows_stay(draft.proposal.regions, situation):
         return replace(draft, course=Course.HOLD, target=situation.applied)
     return draft
 

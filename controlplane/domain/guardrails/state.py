@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from controlplane.domain.dither import Dither
 from controlplane.domain.guardrails.ledger import Ledger
+from controlplane.domain.strategies.regions import Rows
 from controlplane.domain.strategies.situation import Note, Shares
 from controlplane.domain.uncertainty import Calibration
 
@@ -87,12 +88,17 @@ class Concession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The envelope's answer: these shares go out, for these reasons."""
+    """The envelope's answer: these shares go out, for these reasons.
+
+    Attributes:
+        regions: a row for each source region, of which `shares` is the sum; () without regions.
+    """
 
     outcome: Outcome
     shares: Shares
     state: GuardState
     notes: tuple[Note, ...] = ()
+    regions: Rows = ()
 
 
 def renewed(state: GuardState) -> GuardState:

@@ -5,10 +5,14 @@
 - tenancy: what the services on shared pools put on them
 - queue_law: response time of a data centre as a function of its utilisation
 - candidates: the 61 ratios, and the choice of the smallest prediction
-- rules: static, capacity, cpu_equalizer, threshold, and the fallback of the learned ones
+- rules: static, capacity, cpu_equalizer, threshold
+- observed, fallback: queue laws of what is measured just now, and who falls back to them
 - networks: paper_mlp, projected_mlp
 - greybox: greybox, hybrid
 - spread: greybox for more than two data centres
 - allocation: the smallest sum over all of them
+- regions: rows of shares by source region, and what follows from their sum
+- demand: how much each region sends
+- regional: regional
 - registry: name -> strategy, and `propose`
 """

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from controlplane.domain.strategies import greybox, networks, rules
+from controlplane.domain.strategies import fallback, greybox, networks, regional, rules
 from controlplane.domain.strategies.situation import Note, Proposal, Situation
 from controlplane.domain.topology import StrategyName
 
@@ -13,10 +13,12 @@ STRATEGIES: Mapping[StrategyName, Strategy] = {
     StrategyName.CAPACITY: rules.capacity,
     StrategyName.CPU_EQUALIZER: rules.cpu_equalizer,
     StrategyName.THRESHOLD: rules.threshold,
+    StrategyName.OBSERVED_LAWS: fallback.observed_laws,
     StrategyName.PAPER_MLP: networks.paper_mlp,
     StrategyName.PROJECTED_MLP: networks.projected_mlp,
     StrategyName.GREYBOX: greybox.greybox,
     StrategyName.HYBRID: greybox.hybrid,
+    StrategyName.REGIONAL: regional.regional,
 }
 
 # Those that ask a trained model; without one they fall back along the rules.
@@ -48,5 +50,5 @@ def propose(situation: Situation) -> Proposal:
             code="skill_demoted",
             message=f"model {situation.demoted_model[:12]} is demoted until it is promoted again",
         )
-        return rules.fall_back(situation, note)
+        return fallback.fall_back(situation, note)
     return STRATEGIES[name](situation)

@@ -4,7 +4,8 @@ Built by the engine once per service and cycle; every strategy and every guardra
 value, so a recorded situation replays a decision.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, TypeVar
@@ -12,8 +13,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from controlplane.domain.features import CENTERS
 from controlplane.domain.findings import Observation
 from controlplane.domain.strategies.queue_law import CenterLaw
+from controlplane.domain.strategies.regions import Rows, SourceRegion
 from controlplane.domain.telemetry import ServiceWindow
 from controlplane.domain.topology import Cluster, Datacenter, Role, Service
 
@@ -24,9 +27,9 @@ Network = Callable[[FloatArray], FloatArray]
 # The same x -> (members, n), one row for each network.
 Ensemble = Callable[[FloatArray], FloatArray]
 
-Shares = tuple[float, ...]
-
 Answer = TypeVar("Answer")
+
+Shares = tuple[float, ...]
 
 # Shares at which a `CenterCurve` says what it predicts: (101,).
 GRID_OF_MANY: FloatArray = np.arange(101) / 100.0
@@ -64,6 +67,12 @@ class LearnedModel:
     profile: tuple[float, ...] = ()
     residual_spread: float = 0.0
     objection: str = ""
+
+    def knows(self, centers: Sequence[str]) -> bool:
+        """Whether it has something to say about these data centres."""
+        if self.centers:
+            return set(centers) <= set(self.centers)
+        return len(centers) == len(CENTERS)
 
     @property
     def residual(self) -> Network | None:
@@ -168,6 +177,8 @@ class Situation:
         demoted_model: digest of a model that the skill guard took out of service.
         suspicions: what is suspicious about the metrics; `window` has trusted samples only.
         muster: who bears traffic; without one it is by role.
+        moved_s: time of the last move, UTC epoch seconds; -inf when none is remembered.
+        regions: splits by source region, of which `applied` is the sum; () but for `regional`.
     """
 
     service: Service
@@ -182,6 +193,8 @@ class Situation:
     demoted_model: str = ""
     suspicions: tuple[Observation, ...] = ()
     muster: Muster = Muster()
+    moved_s: float = -math.inf
+    regions: tuple[SourceRegion, ...] = ()
     # What `once` has worked out about it; no part of its value.
     _answers: dict[Callable[..., Any], Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -247,8 +260,9 @@ class Proposal:
         spreads: how far the members of the ensemble lie apart at each point of the curve, as a
             standard deviation of the logarithm; () without an ensemble.
         center_curves: in its place for more than two centres, one each.
+        regions: a row for each source region of the situation, of which `shares` is the sum.
         learned: whether a trained model decided (the support box applies).
-        urgent: the threshold rule asks to move at once (dwell is waived).
+        urgent: a data centre is above its alarm level: move at once (dwell is waived).
         failed: the model was asked and had no finite answer, or raised.
         strategy: the rule that really answered; a learned one without a model falls back and
             leaves a note.
@@ -259,6 +273,7 @@ class Proposal:
     curve: tuple[CurvePoint, ...] = ()
     spreads: tuple[float, ...] = ()
     center_curves: tuple[CenterCurve, ...] = ()
+    regions: Rows = ()
     learned: bool = False
     urgent: bool = False
     failed: bool = False

@@ -12,8 +12,11 @@ from google.protobuf import text_format
 
 from controlplane.adapters.envoy import clusters, route_actions, routes
 from controlplane.adapters.envoy.render import Renderer
-from controlplane.domain.snapshot import assemble
-from controlplane.domain.topology import LoadBalancing, RetryPolicy
+from controlplane.adapters.envoy.resource_sets import View, views
+from controlplane.adapters.envoy.retirement import retiring
+from controlplane.domain.snapshot import Snapshot, assemble, build
+from controlplane.domain.topology import GatewayGroup, LoadBalancing, RetryPolicy
+from controlplane.domain.xds import ResourceType
 from tests.adapters.envoy.site import SMALL, fleet, prefix, service, shuffled, snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -85,6 +88,64 @@ def test_no_weight_at_all_is_a_note_and_no_assignment() -> None:
     names = {name for name, _ in artifact.parts}
     assert "endpoint/api" not in names
     assert "endpoint/web" in names
+
+
+def _regional(revision: int, north: float, south: float) -> Snapshot:
+    """Web has a split for each of two regions; groups of both, and one of neither."""
+    declared = replace(
+        SMALL,
+        gateways=(
+            GatewayGroup(name="edge"),
+            GatewayGroup(name="edge-north", region="north"),
+            GatewayGroup(name="edge-south", region="south"),
+            GatewayGroup(name="edge-mars", region="mars"),
+        ),
+    )
+    even = {"east": 0.5, "west": 0.5}
+    regions = {
+        "north": {"east": north, "west": 1 - north},
+        "south": {"east": south, "west": 1 - south},
+        "nobody": even,
+    }
+    made = build(declared, {"web": even, "api": even}, {"web": regions})
+    return replace(made, revision=revision)
+
+
+def _views(made: Snapshot) -> dict[str, View]:
+    groups = made.content.routes.gateways
+    regions = {group.name: group.region for group in groups if group.region}
+    return views(Renderer().render(made).parts, {}, regions)
+
+
+def _web_weights(view: View) -> list[tuple[str, int]]:
+    data = view[ResourceType.ENDPOINT].resources["web"]
+    found = endpoint_pb2.ClusterLoadAssignment.FromString(data)
+    assert found.cluster_name == "web"
+    return [(x.locality.zone, x.load_balancing_weight.value) for x in found.endpoints]
+
+
+def test_groups_of_a_region_get_the_endpoints_of_that_region() -> None:
+    found = _views(_regional(1, 1.0, 0.25))
+    assert _web_weights(found["edge-north"]) == [("east", 10_000), ("west", 1)]
+    assert _web_weights(found["edge-south"]) == [("east", 2_500), ("west", 7_500)]
+    # Without a region, or in one that has no split of its own: the split of all others.
+    assert _web_weights(found["edge"]) == [("east", 5_000), ("west", 5_000)]
+    assert found["edge-mars"][ResourceType.ENDPOINT] is found["edge"][ResourceType.ENDPOINT]
+    # A service with one split for all has it everywhere.
+    endpoints = [view[ResourceType.ENDPOINT].resources["api"] for view in found.values()]
+    assert len(set(endpoints)) == 1
+
+
+def test_a_move_of_one_region_changes_the_endpoints_of_that_region_only() -> None:
+    before = dict(Renderer().render(_regional(1, 1.0, 0.25)).parts)
+    after = dict(Renderer().render(_regional(2, 0.8, 0.25)).parts)
+    assert {name for name in before if before[name] != after[name]} == {"endpoint/web@north"}
+
+
+def test_endpoints_of_a_region_go_with_the_weights() -> None:
+    before = Renderer().render(_regional(1, 1.0, 0.25)).parts
+    after = Renderer().render(snapshot(SMALL, 2)).parts
+    assert [name for name, _ in retiring(before, after)] == []
 
 
 def test_bad_routes_are_notes_and_the_rest_ships() -> None:

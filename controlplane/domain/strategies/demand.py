@@ -1,0 +1,141 @@
+"""Where the traffic of a service comes from: its source regions, and how much each of them sends.
+
+Data centres report their load, not where it came from. With the shares in force of each region
+that can be told: it is the demand under which the observed loads are most likely. Called for each
+`regional` service before its strategy is asked.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controlplane.domain.strategies.projection import recent
+from controlplane.domain.strategies.regions import SourceRegion, summed
+from controlplane.domain.strategies.situation import Center, Shares, Situation
+from controlplane.domain.telemetry import Sample, load_measure, reading
+from controlplane.domain.topology import EVERYWHERE, GatewayGroup, RegionShares, StrategyName
+
+FloatArray = NDArray[np.float64]
+
+# Lengths of the steps: 1 is the plain one, which is exact for rows that are all at home; a long one
+# between gets on where rows are alike. Three regions that are at least half at home are told to
+# 0.3 % of the load in 99 of 100 cases, and to some 3 % in the worst.
+STRIDES = (1, 3) * 25 + (1,)
+# Periods begin a little early or late.
+PUNCTUAL = 0.9
+
+
+def located(
+    situation: Situation, gateways: Sequence[GatewayGroup], published: RegionShares
+) -> Situation:
+    """The situation of a `regional` service with its source regions; another one is as it was.
+
+    Args:
+        situation: `applied` is the split of traffic that has no home.
+        gateways: their regions say which of the regions send traffic.
+
+    Returns:
+        The situation with one row for each region of its data centres, by name, and one for
+        everything else; `applied` is their sum.
+    """
+    if situation.service.strategy is not StrategyName.REGIONAL:
+        return situation
+    names = (*sorted({center.datacenter.region for center in situation.centers}), EVERYWHERE)
+    homes = [_home(situation, name) for name in names]
+    everywhere = published.get(EVERYWHERE, {})
+    rows = tuple(
+        _row(situation.centers, published.get(name, everywhere), home)
+        for name, home in zip(names, homes, strict=True)
+    )
+    weights = _weights(situation, rows, _sending(names, gateways))
+    regions = tuple(
+        SourceRegion(name=name, weight=weight, home=home, shares=row)
+        for name, weight, home, row in zip(names, weights, homes, rows, strict=True)
+    )
+    return replace(situation, regions=regions, applied=summed(regions, rows))
+
+
+def demand(rows: FloatArray, loads: FloatArray) -> FloatArray:
+    """Load of each region that best explains the loads of the data centres.
+
+    The maximum of the likelihood of Poisson counts, by expectation maximisation:
+    L_r <- L_r (sum_c s_rc l_c / sum_k L_k s_kc)^stride, then scaled to the total. It never turns
+    negative, and rows that are alike share what they cannot be told apart by.
+
+    Args:
+        rows: (regions, centers) shares in force, each row sums to 1.
+        loads: (centers,) >= 0.
+
+    Returns:
+        (regions,) >= 0; a load where no row leads belongs to none.
+    """
+    reached = rows.sum(axis=0) > 0
+    total = float(loads[reached].sum())
+    found = np.full(len(rows), total / len(rows))
+    if not total > 0:
+        return found
+    for stride in STRIDES:
+        explained = found @ rows
+        ratio = np.divide(loads, explained, out=np.zeros_like(loads), where=explained > 0)
+        found = found * (rows @ ratio) ** stride
+        found *= total / found.sum()
+    return found
+
+
+def settled(situation: Situation, center: Center) -> tuple[Sample, ...]:
+    """The newest samples of periods that began after the last move, oldest first."""
+    since_s = situation.moved_s + PUNCTUAL * situation.period_s
+    return tuple(one for one in recent(situation, center) if one.received_s >= since_s)
+
+
+def _home(situation: Situation, region: str) -> Shares:
+    """By capacity over the region's own centres that bear traffic in normal times."""
+    own = [
+        center.cluster.capacity_rps if center.active and center.datacenter.region == region else 0.0
+        for center in situation.centers
+    ]
+    total = math.fsum(own)
+    return tuple(part / total for part in own) if total > 0 else situation.applied
+
+
+def _row(centers: Sequence[Center], published: Mapping[str, float], home: Shares) -> Shares:
+    """What is in force, as far as it leads somewhere; the home when it does not."""
+    shares = [
+        published.get(center.name, 0.0) if center.cluster.endpoints else 0.0 for center in centers
+    ]
+    total = math.fsum(shares)
+    return tuple(share / total for share in shares) if total > 0 else home
+
+
+def _sending(names: Sequence[str], gateways: Sequence[GatewayGroup]) -> list[bool]:
+    """Which regions have gateways; all that have a home, when no group is declared."""
+    told = {group.region if group.region in names else EVERYWHERE for group in gateways}
+    return [name in told if told else name != EVERYWHERE for name in names]
+
+
+def _weights(
+    situation: Situation, rows: Sequence[Shares], sending: Sequence[bool]
+) -> tuple[float, ...]:
+    table = np.array([row for row, sends in zip(rows, sending, strict=True) if sends])
+    found = demand(table, _loads(situation))
+    total = float(found.sum())
+    parts = iter(found / total if total > 0 else np.full(len(table), 1.0 / len(table)))
+    return tuple(float(next(parts)) if sends else 0.0 for sends in sending)
+
+
+def _loads(situation: Situation) -> FloatArray:
+    """Mean load of each centre since the last move; 0 where nothing is known."""
+    histories = [
+        settled(situation, center) or recent(situation, center)[-1:] for center in situation.centers
+    ]
+    measure = load_measure(sample for history in histories for sample in history)
+    means = [mean([reading(sample, measure) for sample in history]) for history in histories]
+    return np.asarray(np.nan_to_num(np.array(means)))
+
+
+def mean(values: Sequence[float]) -> float:
+    """The mean; NaN of nothing."""
+    return math.fsum(values) / len(values) if values else math.nan
