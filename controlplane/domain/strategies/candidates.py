@@ -4,9 +4,13 @@ S4's grid: the primary's share from 0.20 to 0.80 in steps of 0.01, 61 ratios; th
 prediction wins, the lowest ratio of equal ones. Called by every strategy that predicts.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from controlplane.domain.strategies.projection import CenterUse, projected_loads
+from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
 from controlplane.domain.strategies.rules import failed
 from controlplane.domain.strategies.situation import CurvePoint, Note, Proposal, Situation
 
@@ -20,6 +24,27 @@ CAUTION = 0.0
 # Digits of a recorded spread, absolute.
 DIGITS = 5
 NO_SPREADS: FloatArray = np.zeros(0)
+
+
+def objective(
+    situation: Situation, laws: Sequence[CenterLaw], uses: Sequence[CenterUse]
+) -> FloatArray:
+    """Load-weighted response time of the coming cycle along `GRID`, by a queue law per centre.
+
+    J(r) = sum_j load_j [ r f_A(k_A load_j r) + (1 - r) f_B(k_B load_j (1 - r)) ] / sum_j load_j
+    over the points j of the cycle; k is the utilisation per unit of load.
+
+    Returns:
+        (61,) in ms; NaN when a centre's load or use is unknown.
+    """
+    loads = projected_loads(situation)[:, None]
+    # Without traffic every candidate is judged at no load.
+    weights = loads if np.sum(loads) > 0 else np.ones_like(loads)
+    total = np.zeros((len(loads), len(GRID)))
+    for law, use, share in zip(laws, uses, (GRID, 1.0 - GRID), strict=True):
+        rho = use.standing + use.use_per_load * loads * share
+        total += share * response_time_ms(law, rho)
+    return np.asarray(np.sum(weights * total, axis=0) / np.sum(weights))
 
 
 def choose(

@@ -1,24 +1,20 @@
 """greybox and hybrid: a queue law per data centre, the load projected to each candidate.
 
-J(r) = sum_j load_j [ r f_A(k_A load_j r) + (1 - r) f_B(k_B load_j (1 - r)) ] / sum_j load_j
-over the points j of the coming cycle (LAB-learning.md section 2). hybrid multiplies it with
-exp(clip(m, +-0.05)), m the mean of the residual networks; how far they lie apart is the spread of
-the prediction. More than two data centres go to `spread`.
+greybox takes the candidate with the smallest `candidates.objective` by the model's laws. hybrid
+multiplies it with exp(clip(m, +-0.05)), m the mean of the residual networks; how far they lie
+apart is the spread of the prediction. More than two data centres go to `spread`.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.features import CENTERS
-from controlplane.domain.strategies.candidates import GRID, NO_SPREADS, choose
+from controlplane.domain.strategies.candidates import GRID, NO_SPREADS, choose, objective
+from controlplane.domain.strategies.fallback import fall_back
 from controlplane.domain.strategies.networks import projected_rows, without_share
-from controlplane.domain.strategies.projection import (
-    fitted_uses,
-    projected_loads,
-    trusted_laws,
-)
-from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
-from controlplane.domain.strategies.rules import fall_back, hold, missing_metrics, with_notes
+from controlplane.domain.strategies.projection import fitted_uses, trusted_laws
+from controlplane.domain.strategies.queue_law import CenterLaw
+from controlplane.domain.strategies.rules import hold, missing_metrics, with_notes
 from controlplane.domain.strategies.situation import LearnedModel, Note, Proposal, Situation
 from controlplane.domain.strategies.spread import spread, unanswered
 from controlplane.domain.topology import StrategyName
@@ -53,19 +49,6 @@ def hybrid(situation: Situation) -> Proposal:
     return _chosen(situation, StrategyName.HYBRID, objective_ms * factor, spreads)
 
 
-def objective(situation: Situation, laws: tuple[CenterLaw, ...]) -> FloatArray:
-    """J along `GRID`: (61,) in ms; NaN when a centre's load or use is unknown."""
-    uses = fitted_uses(situation)
-    loads = projected_loads(situation)[:, None]
-    # Without traffic every candidate is judged at no load.
-    weights = loads if np.sum(loads) > 0 else np.ones_like(loads)
-    total = np.zeros((len(loads), len(GRID)))
-    for law, use, share in zip(laws, uses, (GRID, 1.0 - GRID), strict=True):
-        rho = use.standing + use.use_per_load * loads * share
-        total += share * response_time_ms(law, rho)
-    return np.asarray(np.sum(weights * total, axis=0) / np.sum(weights))
-
-
 def _chosen(
     situation: Situation, strategy: str, objective_ms: FloatArray, spreads: FloatArray = NO_SPREADS
 ) -> Proposal:
@@ -86,7 +69,7 @@ def _answerable(situation: Situation, strategy: str) -> FloatArray | Proposal:
         return fall_back(situation, laws)
     if note := missing_metrics(situation):
         return hold(situation, strategy, note)
-    objective_ms = objective(situation, laws)
+    objective_ms = objective(situation, laws, fitted_uses(situation))
     if np.isfinite(objective_ms).all():
         return objective_ms
     return unanswered(situation, strategy)

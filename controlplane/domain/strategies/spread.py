@@ -1,8 +1,7 @@
 """greybox for more than two data centres: a queue law each, and the best split by all of them.
 
-The laws are the model's when it has one for every centre. Without them the declared machines and
-the observed response times stand in: f(rho) = a (1 + q(rho; c) / c), with a such that the law
-meets what was measured. The residual network is for two centres only and has no say here.
+The laws are the model's when it has one for every centre; without them those of `observed` stand
+in. The residual network is for two centres only and has no say here.
 """
 
 import math
@@ -12,26 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.strategies.allocation import HUNDREDTHS, Bounds, allocated
+from controlplane.domain.strategies.observed import observed_laws
 from controlplane.domain.strategies.projection import (
-    CenterUse,
-    declared_law,
     declared_uses,
     fitted_uses,
     projected_loads,
-    recent,
     trusted_laws,
 )
-from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms, waiting
+from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
 from controlplane.domain.strategies.rules import failed, fall_back, hold, missing_metrics
 from controlplane.domain.strategies.situation import GRID_OF_MANY as GRID
 from controlplane.domain.strategies.situation import (
-    Center,
     CenterCurve,
     Note,
     Proposal,
     Situation,
 )
-from controlplane.domain.telemetry import load_measure, reading
 from controlplane.domain.topology import StrategyName
 
 FloatArray = NDArray[np.float64]
@@ -82,6 +77,11 @@ def center_curves(situation: Situation, laws: tuple[CenterLaw, ...]) -> tuple[Ce
     return tuple(curves)
 
 
+def without_model(situation: Situation) -> Situation:
+    """The situation as it would be without its model."""
+    return situation if situation.model is None else replace(situation, model=None)
+
+
 def unanswered(situation: Situation, strategy: str) -> Proposal:
     """In place of a curve that is not finite: the rule when facts are missing, else a failure."""
     known = all(
@@ -95,49 +95,6 @@ def unanswered(situation: Situation, strategy: str) -> Proposal:
         code="prediction_not_finite", message="the queue laws have no finite answer to known facts"
     )
     return failed(situation, strategy, note)
-
-
-def observed_laws(situation: Situation) -> tuple[CenterLaw, ...]:
-    """Laws from what is declared and what was measured; () when no centre tells a base time.
-
-    A centre without traffic of its own is taken to be as fast as the others are on average.
-    """
-    uses = declared_uses(situation)
-    laws = [_machines(center) for center in situation.centers]
-    bases = [
-        _base_ms(situation, center, law, use)
-        for center, law, use in zip(situation.centers, laws, uses, strict=True)
-    ]
-    known = [(base, use.load) for base, use in zip(bases, uses, strict=True) if base > 0]
-    total = math.fsum(load for _, load in known)
-    if not total > 0:
-        return ()
-    usual = math.fsum(base * load for base, load in known) / total
-    return tuple(
-        _law(law, base if base > 0 else usual) for law, base in zip(laws, bases, strict=True)
-    )
-
-
-def _machines(center: Center) -> CenterLaw:
-    """The declared machines; one server where nothing is declared, so that waiting counts most."""
-    return replace(declared_law(center), servers=float(center.cluster.servers or 1))
-
-
-def _law(law: CenterLaw, base_ms: float) -> CenterLaw:
-    return replace(law, base_ms=base_ms, wait_ms=base_ms / law.servers)
-
-
-def _base_ms(situation: Situation, center: Center, law: CenterLaw, use: CenterUse) -> float:
-    """Response time without load that explains the measured one; NaN without traffic."""
-    history = recent(situation, center)
-    measure = load_measure(history)
-    loads = [reading(sample, measure) for sample in history]
-    total = math.fsum(loads)
-    if not (total > 0 and math.isfinite(use.use)):
-        return math.nan
-    times = (sample.response_time_ms for sample in history)
-    mean_ms = math.fsum(load * time for load, time in zip(loads, times, strict=True)) / total
-    return mean_ms / (1.0 + float(waiting(np.array(use.use), law.servers)) / law.servers)
 
 
 def _bounds(situation: Situation) -> Bounds:
