@@ -8,7 +8,7 @@ import pytest
 from controlplane.api.decision_wire import decision_of, summary_of
 from controlplane.api.forecasts import ForecastsOut, forecasts_of
 from controlplane.domain.dither import Dither
-from controlplane.domain.strategies.situation import LearnedModel
+from controlplane.domain.topology import StrategyName
 from controlplane.domain.uncertainty import Calibration
 from tests.api.house import House
 from tests.domain.decided import decided
@@ -34,7 +34,7 @@ def test_a_curve_has_its_band_and_the_decision_its_interval() -> None:
 
 
 def test_a_rule_has_neither() -> None:
-    out = decision_of(decided(LearnedModel(digest="m")))
+    out = decision_of(decided(law_model(), StrategyName.CPU_EQUALIZER))
     assert (out.interval, out.curve) == (None, [])
 
 

@@ -9,14 +9,15 @@ from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import LearnedModel
+from controlplane.domain.topology import StrategyName
 from tests.domain.two_centers import Load, situation
 
 RATIO = FEATURE_NAMES.index("primary.scheduling_ratio")
 EVERYWHERE = {"feature_low": (-np.inf,) * 14, "feature_high": (np.inf,) * 14}
 
 
-def decided(model: LearnedModel) -> Decision:
-    facts = situation(load=Load(total_rps=60.0), model=model)
+def decided(model: LearnedModel, strategy: StrategyName = StrategyName.HYBRID) -> Decision:
+    facts = situation(strategy, load=Load(total_rps=60.0), model=model)
     proposal = propose(facts)
     verdict = judge(proposal, facts, GuardState(), EnvelopeLimits())
     newest = (facts.window.latest(center.name) for center in facts.centers)

@@ -1,9 +1,13 @@
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from controlplane.domain.canonical import decode, encode
 from controlplane.domain.decisions import Decision, split_of
-from controlplane.domain.strategies.situation import LearnedModel
+from controlplane.domain.topology import StrategyName
+from controlplane.domain.uncertainty import Calibration
 from tests.domain.decided import EVERYWHERE, RATIO, decided
 from tests.domain.two_centers import law_model
 
@@ -41,4 +45,14 @@ def test_a_law_alone_has_a_band_of_one_width_and_a_rule_has_none() -> None:
     decision = decided(law_model(residual_spread=0.02))
     widths = [high / low for low, high in decision.band]
     assert widths == pytest.approx([widths[0]] * 61)
-    assert decided(LearnedModel(digest="m")).band == ()
+    assert decided(law_model(), StrategyName.CPU_EQUALIZER).band == ()
+
+
+def test_a_record_of_before_intervals_reads_as_one_without_them() -> None:
+    decision = decided(law_model())
+    body = json.loads(encode(decision))
+    del body["spreads"], body["support"], body["state"]["calibration"]
+    old = decode(Decision, json.dumps(body).encode())
+    assert (old.interval, old.dither, old.band) == (None, None, ())
+    without = replace(decision.state, calibration=Calibration())
+    assert old == replace(decision, state=without, support=())

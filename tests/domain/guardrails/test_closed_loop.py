@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from controlplane.domain.dither import DitherMode
 from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState, Outcome
@@ -27,6 +28,7 @@ from tests.domain.two_centers import (
 
 CYCLES = 288
 NOISE = 0.02
+LIMITS = EnvelopeLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,7 @@ class Day:
     mean_ms: float
     moves: int
     shares: Shares
+    state: GuardState
 
 
 def load_at(minute: float) -> Load:
@@ -47,9 +50,13 @@ def load_at(minute: float) -> Load:
     )
 
 
-def live_a_day(strategy: StrategyName, model: LearnedModel | None) -> Day:
+def live_a_day(
+    strategy: StrategyName,
+    model: LearnedModel | None,
+    limits: EnvelopeLimits = LIMITS,
+) -> Day:
     rng = np.random.default_rng(5)
-    limits, state, applied = EnvelopeLimits(), GuardState(), (0.5, 0.5)
+    state, applied = GuardState(), (0.5, 0.5)
     window = ServiceWindow(service="tickets")
     cost, requests, moves = 0.0, 0.0, 0
     for minute in range(CYCLES * 5):
@@ -72,7 +79,7 @@ def live_a_day(strategy: StrategyName, model: LearnedModel | None) -> Day:
             verdict = judge(propose(facts), facts, state, limits)
             moves += verdict.outcome is not Outcome.HELD
             state, applied = verdict.state, verdict.shares
-    return Day(mean_ms=cost / requests, moves=moves, shares=applied)
+    return Day(mean_ms=cost / requests, moves=moves, shares=applied, state=state)
 
 
 def fixed_ms() -> float:
@@ -93,6 +100,17 @@ def test_the_queue_law_beats_fixed(strategy: StrategyName) -> None:
     day = live_a_day(strategy, law_model(ensemble=lambda x: np.zeros((5, len(x)))))
     assert day.mean_ms < 0.97 * fixed_ms()
     assert day.moves <= 24
+
+
+def test_shifts_by_chance_cost_next_to_nothing_and_intervals_hold() -> None:
+    plain = live_a_day(StrategyName.GREYBOX, law_model(residual_spread=0.02))
+    model = law_model(residual_spread=0.02)
+    shifted = live_a_day(StrategyName.GREYBOX, model, replace(LIMITS, dither=DitherMode.ALL))
+    assert shifted.mean_ms <= 1.002 * plain.mean_ms
+    assert plain.moves + 10 <= shifted.moves <= 60
+    for day in (plain, shifted):
+        assert day.state.calibration.judged > 250
+        assert 0.85 <= (day.state.calibration.coverage or 0.0) <= 0.95
 
 
 def test_a_network_of_nan_changes_nothing() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from controlplane.domain.dither import DitherMode
 from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState, Outcome, Verdict
@@ -52,7 +53,12 @@ class Step:
 Model = Callable[[Situation, Load], Proposal]
 
 
-def play(model: Model, loads: list[Load], applied: Shares = (0.5, 0.5)) -> list[Step]:
+def play(
+    model: Model,
+    loads: list[Load],
+    applied: Shares = (0.5, 0.5),
+    limits: EnvelopeLimits = LIMITS,
+) -> list[Step]:
     """Run the envelope in a world without noise, one load per cycle."""
     window, state, steps = ServiceWindow(service="tickets"), GuardState(), []
     for cycle, load in enumerate(loads):
@@ -60,7 +66,7 @@ def play(model: Model, loads: list[Load], applied: Shares = (0.5, 0.5)) -> list[
         for back in reversed(range(5)):
             window = extended(window, observe(load, applied, now_s - back * PERIOD_S), 3600.0)
         facts = replace(situation(), window=window, applied=applied, now_s=now_s)
-        verdict = judge(model(facts, load), facts, state, LIMITS)
+        verdict = judge(model(facts, load), facts, state, limits)
         steps.append(Step(situation=facts, load=load, verdict=verdict))
         state, applied = verdict.state, verdict.shares
     return steps
@@ -172,6 +178,32 @@ def test_a_random_model_for_two_hours(seed: int, start: float) -> None:
             and 0 <= step.situation.now_s - other.situation.now_s < 3600
         ]
         assert len([other for other in hour if not other.hot]) <= LIMITS.changes
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), start=ratios)
+def test_shifts_by_chance_keep_to_everything(seed: int, start: float) -> None:
+    rng = np.random.default_rng(seed)
+
+    def model(facts: Situation, load: Load) -> Proposal:
+        """A valley that is flat or steep, now here, now there."""
+        best = round(float(rng.uniform(0.2, 0.8)), 2)
+        depth = float(rng.choice([2.0, 10.0, 30.0]))
+        return searched([50.0 + depth * abs(r / 100 - best) for r in range(20, 81)])
+
+    loads = [Load(total_rps=load) for load in rng.uniform(10.0, 126.0, 48).tolist()]
+    steps = play(model, loads, (start, 1 - start), replace(LIMITS, dither=DitherMode.ALL))
+    for step in steps:
+        before, after = step.situation.applied, step.verdict.shares
+        assert abs(math.fsum(after) - 1.0) <= EPSILON
+        wide = step.hot or step.verdict.outcome is Outcome.REVERTED
+        assert abs(after[0] - before[0]) <= (LIMITS.hot_step if wide else LIMITS.step) + EPSILON
+        if step.verdict.outcome is not Outcome.DITHERED:
+            continue
+        assert not step.hot
+        assert LIMITS.low - EPSILON <= after[0] <= LIMITS.high + EPSILON
+        limit = max(0.85, step.load.total_rps / 130 + 0.03, max(utilizations(step.load, before)))
+        assert max(utilizations(step.load, after)) <= limit + 1e-6
 
 
 @pytest.mark.parametrize("model", [nothing, constant, inverted])
