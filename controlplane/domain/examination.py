@@ -21,12 +21,28 @@ MOST_LEVEL = 8.0
 EXCHANGED, APART = 4.0, 1.5
 
 
-def objection_to(model: LearnedModel, champion: LearnedModel | None) -> str:
-    """Why a model may not serve unless somebody forces it, in words; "" when nothing says so."""
-    against = [model.objection]
+def objection_to(
+    model: LearnedModel, champion: LearnedModel | None, centers: Sequence[str] = ()
+) -> str:
+    """Why a model may not serve unless somebody forces it, in words; "" when nothing says so.
+
+    Args:
+        centers: the data centres of its service; () is not declared yet.
+    """
+    against = [model.objection, _strange(model, centers)]
     if champion is not None and champion.laws and _same_centers(model, champion):
         against += [_another_level(model.laws, champion.laws), _exchanged(model, champion)]
     return "; ".join(words for words in against if words)
+
+
+def _strange(model: LearnedModel, centers: Sequence[str]) -> str:
+    """Laws of other data centres would never be asked, and so never be judged."""
+    if not (model.centers and centers) or model.knows(centers):
+        return ""
+    return (
+        f"centers_unknown: its laws are of {', '.join(model.centers)}, the service is in "
+        f"{', '.join(centers)}"
+    )
 
 
 def _same_centers(model: LearnedModel, champion: LearnedModel) -> bool:

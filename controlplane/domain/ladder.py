@@ -2,7 +2,7 @@
 
 capacity -> equalizer -> shadow -> live. A service climbs as metrics and models come, and falls
 as they go: without CPU to the ratio of capacities, without a model that may decide to the rule.
-One of more than two data centres, for which no model is trained, stands at laws instead.
+One of more than two data centres that no model knows stands at laws instead of equalizer.
 Shown by the API, status and console; nothing is decided by it.
 """
 
@@ -67,7 +67,8 @@ def rung(of: Climber) -> Rung:
     if of.service.strategy not in LEARNED:
         return Rung.RULE
     demotion = standing_demotion(of.decision, of.champion, of.since_s)
-    if of.champion is not None and demotion is None:
+    names = [cluster.datacenter for cluster in of.service.clusters]
+    if of.champion is not None and of.champion.knows(names) and demotion is None:
         return Rung.LIVE
     if of.shadow is not None:
         return Rung.SHADOW

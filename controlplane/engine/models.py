@@ -138,7 +138,7 @@ class Models:
                 await self._mend(stored)
                 return stored
             model = await self._registry.by_digest(stored.digest)
-            words = objection_to(model, self._champions.get(stored.service))
+            words = self._objection(stored.service, model)
             if words:
                 step = self._step(PromotionEvent.REFUSED, stored.service, stored.digest)
                 await self._record(step, OURSELVES, words)
@@ -175,7 +175,7 @@ class Models:
                 raise NotFound("model_not_found", f"service {service} has no model {digest}")
             # Read before the log says so: a damaged one must not be champion after a restart.
             model = await self._registry.by_digest(digest)
-            words = objection_to(model, self._champions.get(service))
+            words = self._objection(service, model)
             if words and not (force and reason):
                 raise _objected(service, digest, words)
             step = self._step(PromotionEvent.PROMOTED, service, digest)
@@ -281,6 +281,12 @@ class Models:
 
     def _report(self) -> None:
         self._findings.report(Source.MODELS, self._unreadable.values(), scope="files")
+
+    def _objection(self, service: str, model: LearnedModel) -> str:
+        """What speaks against a model; one may be registered before its service is declared."""
+        declared = [s for s in self._fleets.current.fleet.services if s.name == service]
+        centers = [cluster.datacenter for one in declared for cluster in one.clusters]
+        return objection_to(model, self._champions.get(service), centers)
 
     def _served(self) -> tuple[tuple[Alias, dict[str, LearnedModel]], ...]:
         return (Alias.CHAMPION, self._champions), (Alias.SHADOW, self._shadows)

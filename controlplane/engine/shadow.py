@@ -109,7 +109,7 @@ def _centers(fleet: Fleet) -> dict[str, tuple[str, ...]]:
 
 
 def _displaced(decision: Decision, now: tuple[str, ...], now_s: float) -> Demotion | None:
-    """For more than two centres a model has no say anyway, and there is nothing to take."""
+    """Laws with names are found by them, so more than two centres have nothing to take back."""
     if not decision.model or len(now) != len(CENTERS):
         return decision.state.demotion
     before = "/".join(decision.centers)

@@ -61,6 +61,15 @@ def test_laws_beyond_floats_are_another_level_and_nothing_else() -> None:
     assert "exchanged" not in words
 
 
+def test_laws_of_data_centers_that_the_service_has_not() -> None:
+    named = replace(CHAMPION, centers=("a", "b"))
+    assert objection_to(named, None, ("b", "a")) == ""
+    assert objection_to(named, None) == ""
+    assert objection_to(CHAMPION, None, ("a", "b", "c")) == ""
+    words = "centers_unknown: its laws are of a, b, the service is in a, c"
+    assert objection_to(named, None, ("a", "c")) == words
+
+
 def test_more_centers_are_not_exchanged() -> None:
     champion = LearnedModel(digest="m1", laws=(NEAR, FAR, NEAR))
     assert objection_to(with_laws(FAR, NEAR, FAR), champion) == ""

@@ -47,6 +47,16 @@ def test_where_a_service_stands(values: dict[str, object], expected: Rung) -> No
     assert rung(replace(NEW, **values)) is expected  # type: ignore[arg-type]
 
 
+def test_a_model_of_other_data_centers_is_not_live() -> None:
+    names = [cluster.datacenter for cluster in NEW.service.clusters]
+    known = replace(CHAMPION, centers=(*reversed(names), "elsewhere"))
+    of = replace(NEW, champion=known, decision=BY_LAWS)
+    assert rung(of) is Rung.LIVE
+    assert rung(replace(of, champion=replace(CHAMPION, centers=("a", "b", "c")))) is Rung.LAWS
+    three = replace(of.service, clusters=(*of.service.clusters, of.service.clusters[0]))
+    assert rung(replace(of, champion=CHAMPION, service=three)) is Rung.LAWS
+
+
 def test_a_demotion_stands_until_the_next_promotion() -> None:
     assert standing_demotion(LOST, CHAMPION, 800.0) == LOST.state.demotion
     assert standing_demotion(LOST, CHAMPION, 900.0) is None

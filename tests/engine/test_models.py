@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -143,11 +144,15 @@ async def test_a_demotion_is_written_down_once() -> None:
 
 def _object(monkeypatch: pytest.MonkeyPatch, digest: str, words: str) -> None:
     """Let a model have failed its examination."""
+    _change(monkeypatch, digest, objection=words)
+
+
+def _change(monkeypatch: pytest.MonkeyPatch, digest: str, **changes: Any) -> None:
     plain = MemoryModelRegistry.by_digest
 
     async def by_digest(store: MemoryModelRegistry, wanted: str) -> LearnedModel:
         model = await plain(store, wanted)
-        return replace(model, objection=words) if wanted == digest else model
+        return replace(model, **changes) if wanted == digest else model
 
     monkeypatch.setattr(MemoryModelRegistry, "by_digest", by_digest)
 
@@ -165,6 +170,19 @@ async def test_a_model_that_failed_its_examination_stays_out_of_the_shadow(
     step = rig.models.refused["tickets"]
     assert (step.model, step.author, step.reason) == ("bad", "signalbox", "label_follows: shuffled")
     assert (await rig.restart()).models.refused["tickets"].model == "bad"
+
+
+async def test_laws_of_other_data_centers_stay_out_of_the_shadow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig = await _rig()
+    _change(monkeypatch, "other", centers=("beijing-1", "shanghai-1", "shanghai-2"))
+    _change(monkeypatch, "more", centers=("shanghai-1", "beijing-2", "beijing-1"))
+    await _enroll(rig, "other")
+    assert rig.models.shadows == {}
+    assert rig.models.refused["tickets"].reason.startswith("centers_unknown")
+    await _enroll(rig, "more")
+    assert rig.models.shadows["tickets"].digest == "more"
 
 
 async def test_it_is_promoted_only_by_force_and_with_a_reason(
