@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.features import CENTERS
-from controlplane.domain.features import CENTERS
 from controlplane.domain.findings import Observation
 from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.strategies.regions import Rows, SourceRegion
@@ -68,12 +67,6 @@ class LearnedModel:
     profile: tuple[float, ...] = ()
     residual_spread: float = 0.0
     objection: str = ""
-
-    def knows(self, centers: Sequence[str]) -> bool:
-        """Whether it has something to say about these data centres."""
-        if self.centers:
-            return set(centers) <= set(self.centers)
-        return len(centers) == len(CENTERS)
 
     def knows(self, centers: Sequence[str]) -> bool:
         """Whether it has something to say about these data centres."""
