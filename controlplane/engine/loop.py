@@ -19,6 +19,7 @@ from controlplane.domain.findings import Observation, Source
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.snapshot import Snapshot
+from controlplane.engine import regions
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.cycle import Facts, stamped
 from controlplane.engine.desired import Desired, desired, published_regions, published_shares
@@ -125,7 +126,9 @@ class ReconcileLoop:
             result = await asyncio.to_thread(
                 _cycle, facts, triggers, self._parts.publication.current
             )
-        self._report(Step.DECIDE, result.faults, facts.windows.keys() - triggers.keys())
+        undecided = facts.windows.keys() - triggers.keys()
+        self._report(Step.DECIDE, result.faults, undecided)
+        regions.report(self._findings, result.made, undecided)
         self._report(Step.BUILD, result.desired.faults)
         self._findings.report(Source.LOOP, result.pools, scope="pools")
         return _Attempt(pokes=pokes, cycle=result)

@@ -6,41 +6,12 @@ import pytest
 
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.guardrails.state import Outcome
-from controlplane.domain.topology import (
-    Datacenter,
-    Fleet,
-    GatewayGroup,
-    Role,
-    Service,
-    StrategyName,
-)
+from controlplane.domain.topology import Pool, StrategyName
 from controlplane.engine.explanation import Part, explain
 from controlplane.engine.replay import Origin, Replays, ReplayStores
-from tests.builders import cluster
 from tests.domain.three_regions import sample
+from tests.engine.regional_site import FULL_RPS, REGIONS, regional_fleet
 from tests.engine.rig import Rig
-
-REGIONS = ("north", "south")
-FULL_RPS = 100.0
-
-
-def regional_fleet(strategy: StrategyName = StrategyName.REGIONAL) -> Fleet:
-    return Fleet(
-        datacenters=(
-            Datacenter(name="dc-north", role=Role.PRIMARY, region="north"),
-            Datacenter(name="dc-south", role=Role.SAME_CITY, region="south"),
-        ),
-        services=(
-            Service(
-                name="stations",
-                strategy=strategy,
-                clusters=tuple(
-                    cluster(f"dc-{name}", 2 * FULL_RPS, range(9000, 9001)) for name in REGIONS
-                ),
-            ),
-        ),
-        gateways=tuple(GatewayGroup(name=f"edge-{name}", region=name) for name in REGIONS),
-    )
 
 
 def published(rig: Rig) -> dict[str, dict[str, int]]:
@@ -171,3 +142,48 @@ async def test_a_region_whose_center_loses_its_endpoints_goes_to_the_others_at_o
         "north": 10_000,
         "south": 10_000,
     }
+
+
+async def test_what_keeps_a_service_from_its_rule_is_a_finding_until_it_is_over() -> None:
+    rig = await hot()
+
+    def standing() -> list[str]:
+        return [one.observation.code for one in rig.findings.standing()]
+
+    await pass_time(rig, 15, 130.0, 90.0)
+    assert standing() == ["regional_no_room"]
+    # Nobody decided, so it stands.
+    await rig.tick(services=frozenset())
+    assert standing() == ["regional_no_room"]
+    rig.clock.time_s += 60.0
+    partly = [
+        replace(sample(f"dc-{name}", rig.clock.time_s, 90.0, 0.9), pool_use=None)
+        for name in REGIONS
+    ]
+    await rig.intake.accept(partly)
+    await rig.tick()
+    assert standing() == ["regional_load_missing"]
+    await pass_time(rig, 30, 50.0, 40.0)
+    assert standing() == []
+
+
+async def test_regional_services_share_pools_with_others() -> None:
+    fleet = regional_fleet()
+    (service,) = fleet.services
+    pools = tuple(
+        Pool(name=f"{name}-web", datacenter=f"dc-{name}", capacity_rps=2 * FULL_RPS)
+        for name in REGIONS
+    )
+    pooled = replace(
+        service,
+        clusters=tuple(
+            replace(one, capacity_rps=0.0, servers=None, pool=pool.name)
+            for one, pool in zip(service.clusters, pools, strict=True)
+        ),
+    )
+    rig = Rig()
+    await rig.declare(replace(fleet, services=(pooled,), pools=pools))
+    await pass_time(rig, 5, 60.0, 40.0)
+    await pass_time(rig, 10, 100.0, 40.0)
+    assert published(rig)["north"] == {"dc-north": 8_500, "dc-south": 1_500}
+    assert rig.findings.standing() == []

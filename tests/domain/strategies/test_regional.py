@@ -248,7 +248,7 @@ def test_a_reserve_that_has_joined_takes_what_the_others_cannot() -> None:
     assert propose(joined).regions[0][2] > 0.1
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.tuples(*[st.floats(1.0, 150.0)] * 3),
     st.tuples(*[st.floats(40.0, 150.0)] * 3),
