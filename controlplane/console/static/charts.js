@@ -66,6 +66,7 @@ function supportShapes([low, high] = []) {
   return low === undefined ? [] : [{
     type: "rect", xref: "x", yref: "paper", x0: low, x1: high, y0: 0, y1: 1,
     layer: "below", line: { width: 0 }, fillcolor: "rgba(230,235,241,0.07)",
+    label: { text: say("support"), textposition: "top center", font: { size: 10, color: "#9aa7b4" } },
   }];
 }
 
