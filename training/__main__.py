@@ -102,7 +102,7 @@ def import_data(
     told = mapping_file.read_mapping(mapping, url)
     with progress.shown() as tell:
         imported = importing.import_rows(told, tell)
-    dataset.write_csv(imported.dataset, out)
+    importing.write(imported.dataset, out)
     for finding in imported.account.examples:
         print(f"{finding.place}: {finding.reason}: {finding.message}", file=sys.stderr)
     _print({**importing.facts(imported), "out": str(out)}, as_json)

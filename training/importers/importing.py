@@ -4,22 +4,25 @@ Called by `python -m training import`. Reads files and, where a mapping has quer
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from training import dataset, site_dataset
 from training.dataset import Dataset
 from training.importers import csv_readings, joining, range_readings
 from training.importers.account import Account
 from training.importers.mapping import Mapping
 from training.importers.recorded import Collection, Tell
 from training.importers.times import moment
+from training.site_dataset import SiteDataset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Imported:
     """Training rows, and what became of the rest."""
 
-    dataset: Dataset
+    dataset: Dataset | SiteDataset
     account: Account
 
 
@@ -43,15 +46,24 @@ def import_rows(mapping: Mapping, tell: Tell) -> Imported:
 def facts(imported: Imported) -> dict[str, str | int | float | bool]:
     """What was taken and left out, flat; a reason that did not happen is not there."""
     rows, account = imported.dataset, imported.account
+    primary = rows.ratio if isinstance(rows, Dataset) else rows.shares[0]
     return {
         "rows": len(rows),
         "first": moment(float(rows.time_s[0])),
         "last": moment(float(rows.time_s[-1])),
-        "ratio_low": float(rows.ratio.min()),
-        "ratio_high": float(rows.ratio.max()),
+        "ratio_low": float(primary.min()),
+        "ratio_high": float(primary.max()),
         "mean_response_ms": float(np.mean(rows.response_time_ms)),
         "read": account.rows,
         "missing": account.missing,
         **{str(reason): count for reason, count in sorted(account.counts.items())},
         "digest": rows.digest(),
     }
+
+
+def write(rows: Dataset | SiteDataset, path: Path) -> None:
+    """Write the data set in the format for its number of centers."""
+    if isinstance(rows, Dataset):
+        dataset.write_csv(rows, path)
+    else:
+        site_dataset.write_csv(rows, path)

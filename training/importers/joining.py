@@ -17,6 +17,7 @@ from training.importers.recorded import Collection
 from training.importers.resampling import Grid, grid_over, resampled
 from training.importers.times import moment
 from training.importers.units import BANDWIDTH, RATE, RESPONSE
+from training.site_dataset import SiteDataset
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -25,8 +26,8 @@ BoolArray = NDArray[np.bool_]
 Columns = dict[str, FloatArray]
 
 
-def joined(mapping: Mapping, collection: Collection) -> Dataset:
-    """Align everything that was recorded and make the rows.
+def joined(mapping: Mapping, collection: Collection) -> Dataset | SiteDataset:
+    """Align everything that was recorded and make the rows, of more than two centers by name.
 
     Raises:
         Invalid: `import_empty`: not one row is complete; the message says what is missing most.
@@ -60,31 +61,39 @@ def _columns(center: str, collection: Collection, grid: Grid) -> Columns:
     return made
 
 
-def _rows(periods: _Periods, account: Account) -> Dataset:
+def _rows(periods: _Periods, account: Account) -> Dataset | SiteDataset:
     loads = periods.loads()
     total = loads.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(total > 0, loads / total, np.nan)
     label = _next(_mean_response(periods, loads))
-    ratio = _ratio(periods, shares)
-    complete = _complete(periods, (loads, ratio, label), account)
+    applied = _applied(periods, shares)
+    complete = _complete(periods, (loads, applied, label), account)
     for one, share in zip(periods.columns, shares, strict=True):
         told = np.isfinite(one["traffic_share"])
         one["traffic_share"] = np.where(told, one["traffic_share"], share)
     series = [
         CenterSeries(**{name: one[name][complete] for name in METRICS}) for one in periods.columns
     ]
+    if len(series) > 2:
+        return SiteDataset(
+            centers=tuple(center.name for center in periods.mapping.centers),
+            time_s=periods.grid.ends_s()[complete],
+            series=tuple(series),
+            shares=applied[:, complete],
+            response_time_ms=label[complete],
+        )
     return Dataset(
         time_s=periods.grid.ends_s()[complete],
         primary=series[0],
         secondary=series[1],
-        ratio=ratio[complete],
+        ratio=applied[0, complete],
         response_time_ms=label[complete],
     )
 
 
 def _next(values: FloatArray) -> FloatArray:
-    return np.append(values[1:], np.nan)
+    return np.append(values[..., 1:], np.full((*values.shape[:-1], 1), np.nan), axis=-1)
 
 
 def _mean_response(periods: _Periods, loads: FloatArray) -> FloatArray:
@@ -97,14 +106,19 @@ def _mean_response(periods: _Periods, loads: FloatArray) -> FloatArray:
     return np.where(mean > 0, mean, np.nan)
 
 
-def _ratio(periods: _Periods, shares: FloatArray) -> FloatArray:
-    """The primary's share over the next period: recorded, fixed, or what that period shows."""
-    mapping, recorded = periods.mapping, periods.columns[0]["scheduling_ratio"]
-    if np.isfinite(recorded).any():
-        return _held(recorded) if mapping.hold_ratio else recorded
+def _applied(periods: _Periods, shares: FloatArray) -> FloatArray:
+    """Shares over the next period, (centers, n): recorded, fixed, or what that period shows.
+
+    Of two centers the primary's is enough, and only it is there.
+    """
+    mapping = periods.mapping
+    deciding = periods.columns[:1] if len(periods.columns) == 2 else periods.columns
+    recorded = [one["scheduling_ratio"] for one in deciding]
+    if all(np.isfinite(one).any() for one in recorded):
+        return np.stack([_held(one) if mapping.hold_ratio else one for one in recorded])
     if mapping.fixed_ratio is not None:
-        return np.full(periods.grid.count, mapping.fixed_ratio)
-    return _next(shares[0])
+        return np.full((1, periods.grid.count), mapping.fixed_ratio)
+    return _next(shares[: len(deciding)])
 
 
 def _held(recorded: FloatArray) -> FloatArray:
@@ -117,7 +131,7 @@ def _complete(
     periods: _Periods, needed: tuple[FloatArray, FloatArray, FloatArray], account: Account
 ) -> BoolArray:
     """Which periods become rows; each of the others counts once, by its first reason."""
-    loads, ratio, label = needed
+    loads, applied, label = needed
     ends_s = periods.grid.ends_s()
     anything = np.zeros(ends_s.size, dtype=np.bool_)
     for one in periods.columns:
@@ -130,7 +144,7 @@ def _complete(
         (Reason.PERIOD_EMPTY, anything, "nothing was recorded"),
         (Reason.LOAD_MISSING, np.isfinite(loads).all(axis=0), "the load of a center is missing"),
         (Reason.LABEL_MISSING, np.isfinite(label), "the period after it has no mean response time"),
-        (Reason.RATIO_MISSING, np.isfinite(ratio), "the ratio is missing"),
+        (Reason.RATIO_MISSING, np.isfinite(applied).all(axis=0), "the ratio is missing"),
     ):
         for run in _runs(np.flatnonzero(left & ~good)):
             first, last = moment(ends_s[run[0]]), moment(ends_s[run[-1]])

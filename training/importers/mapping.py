@@ -90,8 +90,8 @@ class Mapping:
     Attributes:
         period_s: of the rows to be made, > 0.
         phase_s: periods end at whole multiples of `period_s` plus this, 0 <= phase < period.
-        centers: primary first, two.
-        fixed_ratio: the primary's share all the time; None where it was recorded, or observed.
+        centers: primary first, two or more.
+        fixed_ratio: the primary's share of two all the time; None: it was recorded, or observed.
         hold_ratio: a recorded ratio is in force until the next record.
     """
 

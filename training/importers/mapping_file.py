@@ -24,6 +24,7 @@ from training.importers import toml_places
 from training.importers.mapping import Center, Combine, Mapping, Ranges, Reading, Table
 from training.importers.times import EPOCH_MS, EPOCH_S, RFC3339, TimeFormat
 from training.importers.units import BANDWIDTH, METRICS, RATE, RESPONSE, Kind, factors
+from training.site_dataset import MARK
 
 # A mapping is a page; what is larger is another file by mistake.
 MOST_BYTES = 1_000_000
@@ -123,7 +124,7 @@ class _File(_Strict):
     ratio: Annotated[float | None, BeforeValidator(_ratio), Field(ge=0.0, le=1.0)] = None
     hold_ratio: bool = False
     time: _Time = _Time()
-    centers: list[_Center] = Field(min_length=2, max_length=2)
+    centers: list[_Center] = Field(min_length=2, max_length=64)
     prometheus: _Prometheus | None = None
 
 
@@ -202,8 +203,13 @@ def _mapping(form: _File, problems: _Problems) -> Mapping:
     if form.phase_s >= form.period_s:
         problems.add("must be less than period_s", "phase_s")
     centers = tuple(_center(one, at, problems) for at, one in enumerate(form.centers))
-    if len({one.name for one in centers}) < len(centers):
-        problems.add("two centers have the same name", "centers", 1, "name")
+    if form.ratio is not None and len(centers) > 2:
+        problems.add("one number is a split of two centers only", "ratio")
+    for at, center in enumerate(centers):
+        if center.name in {one.name for one in centers[:at]}:
+            problems.add("two centers have the same name", "centers", at, "name")
+        if MARK in center.name:
+            problems.add(f"a name may not have a {MARK!r}", "centers", at, "name")
     ranges = _ranges(form.prometheus, problems) if form.prometheus else None
     _check_needed(centers, ranges, problems)
     time = form.time
