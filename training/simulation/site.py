@@ -17,21 +17,15 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from training.simulation import physics
+from training.simulation.instruments import Happened, observe
 from training.simulation.physics import Constants, Strain
 from training.simulation.troubles import READINGS, Reporting
-from training.simulation.weather import MINUTE_S, NOISES, Weather
+from training.simulation.weather import Weather
 from training.simulation.world import World
 
 Number = TypeVar("Number", bound=np.generic)
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
-
-# Noise of the instruments, relative where the metric is an amount.
-_CPU_NOISE = 0.012
-_CPU_MAX_SPREAD = 0.07
-_BANDWIDTH_NOISE = 0.03
-_MEMORY_NOISE = 0.006
-_MEMORY_LAG_MINUTES = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -115,7 +109,7 @@ class _Stretch:
     arrival_rps: FloatArray
     strain: Strain
     disk: FloatArray
-    noise: dict[str, FloatArray]
+    noise: FloatArray
 
 
 def gather(world: World, weathers: Sequence[Weather], index: IntArray | None = None) -> Lanes:
@@ -168,29 +162,21 @@ def play(
     stretch = _stretch(lanes, minutes)
     if shares.ndim == 2:
         shares = np.broadcast_to(shares[..., None], stretch.disk.shape)
-    rps = stretch.arrival_rps
-    if lanes.world.users is not None:
-        rps = physics.closed_loop_rps(lanes.world, lanes.constants, stretch.strain, (rps, shares))
-    rate_rps = rps[:, None, :] * shares
-    rho = physics.utilization(lanes.constants, stretch.strain, rate_rps)
-    cost, known_share = _cold(lanes, state, shares)
-    edge = physics.TANGENT_FROM if lanes.world.users is None else physics.CLOSED_EDGE
-    response_ms = cost * physics.response_ms(lanes.constants, stretch.strain, rho, edge)
-    values, memory = _observe(lanes, state, stretch, (rate_rps, rho, response_ms))
+    happened, requests_rps, known_share = _live(lanes, state, stretch, shares)
+    values, memory = observe(lanes.world, lanes.constants, happened, state.memory)
     seen, reported = _report(lanes, state, minutes, values)
     played = Played(
         seen=seen,
-        utilization=rho,
-        response_ms=response_ms,
-        mean_ms=(shares * response_ms).sum(axis=1),
-        requests_rps=rps,
+        utilization=happened.utilization,
+        response_ms=happened.response_ms,
+        mean_ms=(shares * happened.response_ms).sum(axis=1),
+        requests_rps=requests_rps,
     )
     return played, SiteState(memory=memory, known_share=known_share, reported=reported)
 
 
 def _stretch(lanes: Lanes, minutes: slice) -> _Stretch:
     weather, index = lanes.weather, lanes.index
-    noise = weather.noise[:, index, :, minutes]
     return _Stretch(
         arrival_rps=weather.arrival_rps[index, minutes],
         strain=Strain(
@@ -199,8 +185,29 @@ def _stretch(lanes: Lanes, minutes: slice) -> _Stretch:
             available=weather.available[index, :, minutes],
         ),
         disk=weather.disk[index, :, minutes],
-        noise=dict(zip(NOISES, noise, strict=True)),
+        noise=weather.noise[:, index, :, minutes],
     )
+
+
+def _live(
+    lanes: Lanes, state: SiteState, stretch: _Stretch, shares: FloatArray
+) -> tuple[Happened, FloatArray, FloatArray]:
+    """What happens, requests per second (lanes, m), and what caches know afterwards."""
+    rps, edge = stretch.arrival_rps, physics.TANGENT_FROM
+    if lanes.world.users is not None:
+        rps = physics.closed_loop_rps(lanes.world, lanes.constants, stretch.strain, (rps, shares))
+        edge = physics.CLOSED_EDGE
+    rate_rps = rps[:, None, :] * shares
+    rho = physics.utilization(lanes.constants, stretch.strain, rate_rps)
+    cost, known_share = _cold(lanes, state, shares)
+    happened = Happened(
+        rate_rps=rate_rps,
+        utilization=rho,
+        response_ms=cost * physics.response_ms(lanes.constants, stretch.strain, rho, edge),
+        disk=stretch.disk,
+        noise=stretch.noise,
+    )
+    return happened, rps, known_share
 
 
 def _cold(
@@ -221,52 +228,6 @@ def _cold(
     before = np.concatenate([last[..., None], known[..., :-1]], axis=-1)
     cold = np.maximum(shares - before, 0.0) / np.maximum(shares, 1e-9)
     return 1.0 + lanes.constants.cold_cost * cold, known[..., -1]
-
-
-def _observe(
-    lanes: Lanes,
-    state: SiteState,
-    stretch: _Stretch,
-    truth: tuple[FloatArray, FloatArray, FloatArray],
-) -> tuple[FloatArray, FloatArray]:
-    """What instruments measure of (rate, utilization, response time): (readings, ...), memory."""
-    rate_rps, rho, response_ms = truth
-    centers, noise = lanes.constants, stretch.noise
-    busy = np.minimum(rho, 1.0)
-    cpu = centers.idle_cpu + (centers.full_cpu - centers.idle_cpu) * centers.saturation * busy
-    # A minute's count is Poisson; a rate below one request a minute has the noise of one.
-    count = np.maximum(rate_rps * MINUTE_S, 1.0)
-    seen_rps = np.maximum(rate_rps * (1.0 + noise["rate"] / np.sqrt(count)), 0.0)
-    spread = _CPU_MAX_SPREAD * (1.0 + 0.3 * noise["cpu_max"])
-    memory = _follow(busy, state.memory)
-    by_name = {
-        "request_rate_rps": seen_rps,
-        # A center without requests has no response time.
-        "response_time_ms": np.where(rate_rps > 0, response_ms, np.nan)
-        * np.exp(lanes.world.response_noise * noise["response"]),
-        "cpu_avg": np.clip(cpu + _CPU_NOISE * noise["cpu_avg"], 0.0, 1.0),
-        "cpu_max": np.clip(cpu + np.maximum(spread, 0.0), 0.0, 1.0),
-        "ingress_bandwidth_bps": seen_rps
-        * centers.request_bytes
-        * 8.0
-        * np.exp(_BANDWIDTH_NOISE * noise["bandwidth"]),
-        "memory": np.clip(
-            centers.memory_idle + centers.memory_load * memory + _MEMORY_NOISE * noise["memory"],
-            0.0,
-            1.0,
-        ),
-        "disk": stretch.disk,
-    }
-    return np.stack([by_name[name] for name in READINGS]), memory[..., -1]
-
-
-def _follow(busy: FloatArray, last: FloatArray) -> FloatArray:
-    """Smooth (lanes, centers, m) with an hour's lag, going on from `last`."""
-    lag = 1.0 / _MEMORY_LAG_MINUTES
-    known = np.where(np.isnan(last), busy[..., 0], last)
-    zi = ((1.0 - lag) * known)[..., None]
-    slow, _ = lfilter([lag], [1.0, lag - 1.0], busy, axis=-1, zi=zi)
-    return np.asarray(slow)
 
 
 def _report(
