@@ -242,7 +242,7 @@ def show(figures: dict[str, float], plan: Plan) -> None:
     if plan.whole:
         print(
             f"all {plan.whole} epochs of one network: ours {figures['paper_whole_s']:.1f} s, "
-            f"loop {figures['loop_whole_s']:.1f} s, scikit-learn {figures['sklearn_whole_s']:.1f} s"
+            f"loop {figures['loop_whole_s']:.1f} s"
         )
 
 
@@ -272,9 +272,9 @@ def _losses(results: dict[str, list[Trained]]) -> dict[str, float]:
 
 
 def _whole(work: Work, epochs: int) -> dict[str, float]:
-    """All epochs of the published settings, one network each."""
+    """All epochs of the published settings: ours and the loop, one network each."""
     figures = {}
-    for name in ("paper", "loop", "sklearn"):
+    for name in ("paper", "loop"):
         trained = WAYS[name](work, epochs, SEED)
         figures[f"{name}_whole_s"] = trained.epoch_s * epochs
         figures[f"{name}_whole_loss_ms2"] = float(trained.best.mean())
