@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.artifact import LawRecord, ModelArtifact
+from models.examination import objection
 from training.dataset import Dataset
 from training.simulation.truth import Truth
 
@@ -49,6 +50,8 @@ def version(artifact: ModelArtifact) -> Facts:
     }
     for name, epoch in artifact.best_epoch.items():
         facts[f"{name}_best_epoch"] = epoch
+    if artifact.examination:
+        facts["examination"] = objection(artifact.examination) or "passed"
     names = artifact.centers or ("primary", "secondary")
     for name, law in zip(names, artifact.laws, strict=True):
         facts |= _law(name, law)
