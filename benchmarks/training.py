@@ -94,7 +94,7 @@ def main() -> None:
     # One thread each: more cost torch and scikit-learn more than they bring at 32 rows a step.
     torch.set_num_threads(1)
     with threadpool_limits(limits=1):
-        figures = measure(prepare(), plan)
+        figures = measure(prepare(ROWS), plan)
     show(figures, plan)
     if options.json:
         print(json.dumps({"benchmark": "training", "figures": figures}))
@@ -103,13 +103,13 @@ def main() -> None:
         raise SystemExit(f"the loss on the held-out rows is worse than theirs: {', '.join(worse)}")
 
 
-def prepare() -> Work:
-    """Simulate a month of the first world and scale it."""
+def prepare(minutes: int) -> Work:
+    """Simulate the first world and scale its rows, one a minute."""
     world = load_world("W1")
     lighter = replace(world.arrivals, peak_rps=LOAD * world.arrivals.peak_rps)
     world = replace(world, arrivals=lighter)
-    drawn = weather.draw(world, ROWS + 1, SEED)
-    rows = simulator.simulate(world, drawn, weather.operator_ratio(world, ROWS + 1, SEED))
+    drawn = weather.draw(world, minutes + 1, SEED)
+    rows = simulator.simulate(world, drawn, weather.operator_ratio(world, minutes + 1, SEED))
     settings = SETTINGS["paper"].mlp
     assert settings is not None
     x, y = rows.inputs(), rows.response_time_ms
