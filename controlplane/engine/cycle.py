@@ -17,8 +17,8 @@ from controlplane.domain.guardrails.regions import limits_of
 from controlplane.domain.guardrails.reserves import mustered
 from controlplane.domain.guardrails.state import Concession, GuardState, Verdict
 from controlplane.domain.guardrails.trial import Trial
-from controlplane.domain.strategies.demand import located
-from controlplane.domain.strategies.regions import in_force
+from controlplane.domain.strategies.demand import located, region_rows
+from controlplane.domain.strategies.regions import SourceRegion, in_force
 from controlplane.domain.strategies.registry import Strategy, propose
 from controlplane.domain.strategies.situation import (
     ACTIVE_ROLES,
@@ -131,6 +131,18 @@ def situate(facts: Facts, service: Service) -> Situation:
 
     No sample that it leaves out is read by them, so what is recorded can be replayed.
     """
+    situation = _whole(facts, service)
+    situation = located(situation, facts.fleet.gateways, _region_shares(facts, service))
+    return mustered(situation, limits_of(service, facts.limits))
+
+
+def rows_in_force(facts: Facts, service: Service) -> tuple[SourceRegion, ...]:
+    """The splits of a `regional` service by source region; how much each sends is left out."""
+    return region_rows(_whole(facts, service), _region_shares(facts, service))
+
+
+def _whole(facts: Facts, service: Service) -> Situation:
+    """The situation before it is known where traffic comes from, and who bears it."""
     own = {cluster.datacenter for cluster in service.clusters}
     window = facts.windows.get(service.name, ServiceWindow(service=service.name))
     window = of_centers(window, own)
@@ -138,9 +150,8 @@ def situate(facts: Facts, service: Service) -> Situation:
     centers = {center.name: center for center in facts.fleet.datacenters}
     model = facts.models.get(service.name)
     state = facts.states.get(service.name, GuardState())
-    demoted = state.demoted_model
-    in_service = model is not None and model.digest != demoted
-    situation = Situation(
+    in_service = model is not None and model.digest != state.demoted_model
+    return Situation(
         service=service,
         centers=tuple(
             Center(datacenter=centers[cluster.datacenter], cluster=cluster, shared=shared)
@@ -155,12 +166,10 @@ def situate(facts: Facts, service: Service) -> Situation:
         cycle_s=facts.cadence.cycle_s,
         day_s=facts.cadence.day_s,
         model=model if in_service else None,
-        demoted_model="" if model is None or in_service else demoted,
+        demoted_model="" if model is None or in_service else state.demoted_model,
         suspicions=facts.suspicions.get(service.name, ()),
         moved_s=max(state.changes_s, default=-math.inf),
     )
-    situation = located(situation, facts.fleet.gateways, _region_shares(facts, service))
-    return mustered(situation, limits_of(service, facts.limits))
 
 
 def shares_in_force(facts: Facts, service: Service) -> Shares:

@@ -19,7 +19,7 @@ from controlplane.domain.snapshot import (
 )
 from controlplane.domain.topology import EVERYWHERE, Fleet, RegionShares, StrategyName
 from controlplane.domain.units import BASIS_POINTS
-from controlplane.engine.cycle import Facts, applied_shares, situate
+from controlplane.engine.cycle import Facts, applied_shares, rows_in_force
 from controlplane.engine.faults import Fault, Step
 
 Shares = Mapping[str, Mapping[str, float]]
@@ -98,7 +98,7 @@ def _regions(facts: Facts, made: Mapping[str, Decision]) -> dict[str, RegionShar
             continue
         decision = made.get(service.name)
         rows = (
-            [(one.name, one.shares) for one in situate(facts, service).regions]
+            [(one.name, one.shares) for one in rows_in_force(facts, service)]
             if decision is None
             else [(one.region, one.decided) for one in decision.regions]
         )

@@ -362,6 +362,12 @@ gateways:
 """
 
 
+def test_the_example_of_two_regions_is_valid_and_reads_back() -> None:
+    fleet = parse(files("data").joinpath("fleets", "two-regions.yaml").read_text())
+    assert [group.region for group in fleet.gateways] == ["north", "south"]
+    assert parse(render(fleet)) == fleet
+
+
 def test_a_regional_service_says_what_it_goes_by_and_gateways_where_they_are() -> None:
     fleet = parse(CENTERS + REGIONAL.format("{alpha: 0.6, critical_load: 0.9}"))
     (one,) = fleet.services

@@ -187,3 +187,17 @@ async def test_regional_services_share_pools_with_others() -> None:
     await pass_time(rig, 10, 100.0, 40.0)
     assert published(rig)["north"] == {"dc-north": 8_500, "dc-south": 1_500}
     assert rig.findings.standing() == []
+
+
+async def test_a_region_that_falls_silent_holds_its_splits_and_is_a_finding() -> None:
+    rig = await hot()
+    before = published(rig)
+    rig.clock.time_s += 1_200.0
+    one = replace(sample("dc-south", rig.clock.time_s, 55.0, 0.55), response_time_ms=30.0)
+    await rig.intake.accept([one])
+    await rig.tick()
+    await rig.intake.suspicions.look(rig.intake.window)
+    assert published(rig) == before
+    (finding,) = rig.findings.standing()
+    assert finding.observation.code == "metrics_stopped"
+    assert finding.observation.subject == "service/stations datacenter/dc-north"

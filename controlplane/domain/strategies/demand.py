@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.strategies.projection import recent
-from controlplane.domain.strategies.regions import SourceRegion, summed
+from controlplane.domain.strategies.regions import SourceRegion, in_force, summed
 from controlplane.domain.strategies.situation import Center, Shares, Situation
 from controlplane.domain.telemetry import Sample, load_measure, reading
 from controlplane.domain.topology import EVERYWHERE, GatewayGroup, RegionShares, StrategyName
@@ -24,6 +24,8 @@ FloatArray = NDArray[np.float64]
 # between gets on where rows are alike. Three regions that are at least half at home are told to
 # 0.3 % of the load in 99 of 100 cases, and to some 3 % in the worst.
 STRIDES = (1, 3) * 25 + (1,)
+# Loads that are explained as well as this are explained.
+EXPLAINED = 1e-9
 # Periods begin a little early or late.
 PUNCTUAL = 0.9
 
@@ -43,19 +45,27 @@ def located(
     """
     if situation.service.strategy is not StrategyName.REGIONAL:
         return situation
+    rows = region_rows(situation, published)
+    names = [row.name for row in rows]
+    weights = _weights(situation, rows, _sending(names, gateways))
+    regions = tuple(replace(row, weight=weight) for row, weight in zip(rows, weights, strict=True))
+    return replace(situation, regions=regions, applied=summed(regions, in_force(regions)))
+
+
+def region_rows(situation: Situation, published: RegionShares) -> tuple[SourceRegion, ...]:
+    """The source regions of a `regional` service, without weight: homes and rows in force."""
     names = (*sorted({center.datacenter.region for center in situation.centers}), EVERYWHERE)
-    homes = [_home(situation, name) for name in names]
     everywhere = published.get(EVERYWHERE, {})
-    rows = tuple(
-        _row(situation.centers, published.get(name, everywhere), home)
+    homes = [_home(situation, name) for name in names]
+    return tuple(
+        SourceRegion(
+            name=name,
+            weight=0.0,
+            home=home,
+            shares=_row(situation.centers, published.get(name, everywhere), home),
+        )
         for name, home in zip(names, homes, strict=True)
     )
-    weights = _weights(situation, rows, _sending(names, gateways))
-    regions = tuple(
-        SourceRegion(name=name, weight=weight, home=home, shares=row)
-        for name, weight, home, row in zip(names, weights, homes, rows, strict=True)
-    )
-    return replace(situation, regions=regions, applied=summed(regions, rows))
 
 
 def demand(rows: FloatArray, loads: FloatArray) -> FloatArray:
@@ -82,6 +92,8 @@ def demand(rows: FloatArray, loads: FloatArray) -> FloatArray:
         ratio = np.divide(loads, explained, out=np.zeros_like(loads), where=explained > 0)
         found = found * (rows @ ratio) ** stride
         found *= total / found.sum()
+        if np.all(np.abs(ratio[reached] - 1.0) < EXPLAINED):
+            break
     return found
 
 
@@ -117,9 +129,9 @@ def _sending(names: Sequence[str], gateways: Sequence[GatewayGroup]) -> list[boo
 
 
 def _weights(
-    situation: Situation, rows: Sequence[Shares], sending: Sequence[bool]
+    situation: Situation, rows: Sequence[SourceRegion], sending: Sequence[bool]
 ) -> tuple[float, ...]:
-    table = np.array([row for row, sends in zip(rows, sending, strict=True) if sends])
+    table = np.array([row.shares for row, sends in zip(rows, sending, strict=True) if sends])
     found = demand(table, _loads(situation))
     total = float(found.sum())
     parts = iter(found / total if total > 0 else np.full(len(table), 1.0 / len(table)))
