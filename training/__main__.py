@@ -16,18 +16,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from controlplane.domain.errors import ControlPlaneError, Invalid, Refused, Retryable
 from controlplane.domain.features import SCHEMA_DIGEST
+from controlplane.domain.topology import StrategyName
 from models import storage
 from models.artifact import ModelArtifact
 from models.errors import ArtifactError
 from models.reports import document, keeping, sheet
-from training import dataset, report, site_dataset
-from training.learning import site_version
-from training.learning.law_fit import Declared
+from training import dataset, making, report, site_dataset
 from training.learning.settings import SETTINGS, TrainingSettings
 from training.simulation import arrivals, simulator, truth, weather, world
 from training.simulation.arrivals import DAY_MINUTES
@@ -121,6 +119,9 @@ def train(
     day_s: Annotated[
         float, typer.Option(help="Length of a day; less where time is scaled.", min=0.001)
     ] = 86_400.0,
+    strategy: Annotated[
+        StrategyName, typer.Option(help="That will ask the version, for its examination.")
+    ] = StrategyName.HYBRID,
     leashed: Annotated[
         bool, typer.Option("--leashed", help="End when standard input ends: with its parent.")
     ] = False,
@@ -131,42 +132,22 @@ def train(
     --servers, --idle-cpu and --full-cpu are what the fleet declares; left out, they are fitted.
     A data set that names its centers, two or more, gets a queue law for each and no network.
     """
-    chosen = _settings(settings)
-    if leashed:
-        threading.Thread(target=_follow_parent, daemon=True).start()
-    if site_dataset.is_site(data):
-        rows_of_site = site_dataset.read_csv(data)
-        declared = _declared(len(rows_of_site.centers), servers, idle_cpu, full_cpu)
-        site_job = site_version.SiteJob(
-            service=service, seed=seed, created_at_s=time.time(), declared=declared, day_s=day_s
-        )
-        laws = site_version.train_site(rows_of_site, site_job)
-        storage.save(laws, out)
-        _print({**report.version(laws), "out": str(out)}, as_json)
-        return
-    rows = dataset.read_csv(data)
-    # torch takes seconds to load; a wrong option or file should not.
-    from training import progress
-    from training.learning import version
-    from training.reports import measuring
-
-    declared = _declared(2, servers, idle_cpu, full_cpu)
-    job = version.Job(
+    order = making.Order(
+        data=data,
         service=service,
-        settings=chosen,
+        settings=_settings(settings),
         seed=seed,
         created_at_s=time.time(),
-        primary=declared[0],
-        secondary=declared[1],
+        servers=servers,
+        idle_cpu=idle_cpu,
+        full_cpu=full_cpu,
         day_s=day_s,
+        strategy=strategy,
     )
-    started_s = time.monotonic()
-    with progress.shown(job.settings.epochs) as tell:
-        artifact = version.train_version(rows, job, tell)
-    storage.save(artifact, out)
-    keeping.save(measuring.measure(rows, artifact, job.settings), out)
-    facts = report.version(artifact)
-    _print({**facts, "out": str(out), "seconds": time.monotonic() - started_s}, as_json)
+    if leashed:
+        threading.Thread(target=_follow_parent, daemon=True).start()
+    made = making.make(order, out)
+    _print({**report.version(made.artifact), "out": str(out), "seconds": made.seconds}, as_json)
 
 
 @app.command()
@@ -252,31 +233,6 @@ def _follow_parent() -> None:
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
-
-
-def _declared(centers: int, *lists: str | None) -> tuple[Declared, ...]:
-    numbers = [_amounts(centers, text) for text in lists]
-    return tuple(
-        Declared(servers=servers, idle_cpu=idle, full_cpu=full)
-        for servers, idle, full in zip(*numbers, strict=True)
-    )
-
-
-def _amounts(centers: int, text: str | None) -> list[float | None]:
-    """Read "24,12"; an empty part ("24,") is not declared."""
-    if text is None:
-        return [None] * centers
-    try:
-        amounts = [float(part) if part.strip() else None for part in text.split(",")]
-    except ValueError:
-        amounts = []
-    if len(amounts) != centers:
-        count = "two" if centers == 2 else centers
-        message = f"{text!r}: give {count} numbers, primary first, such as 24,12"
-        raise Invalid("declared_invalid", message)
-    if any(part is not None and not (np.isfinite(part) and part >= 0) for part in amounts):
-        raise Invalid("declared_invalid", f"{text!r}: numbers must be finite and not negative")
-    return amounts
 
 
 def _print(facts: report.Facts, as_json: bool) -> None:

@@ -22,8 +22,12 @@ _EVERY_S = 0.5
 
 
 @contextmanager
-def shown(epochs: int, stream: TextIO = sys.stderr) -> Iterator[StageProgress]:
-    """Yield what training calls after every epoch; `epochs` is their number over all stages."""
+def shown(epochs: int, stream: TextIO | None = None) -> Iterator[StageProgress]:
+    """Yield what training calls after every epoch; `epochs` is their number over all stages.
+
+    `stream` is standard error if left out.
+    """
+    stream = sys.stderr if stream is None else stream
     if not stream.isatty():
         yield _JsonLines(epochs, stream)
         return

@@ -11,16 +11,21 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from models.reports.document import STATIC as REPORTS
+
 STATIC = Path(__file__).parent / "static"
 FILES = {
     "": "index.html",
     "console.js": "console.js",
     "charts.js": "charts.js",
     "api.js": "api.js",
+    "models.js": "models.js",
     "rows.js": "rows.js",
     "words.js": "words.js",
     "console.css": "console.css",
 }
+# What draws a report here and in a page of its own.
+REPORT_FILES = ("report-words.js", "report-charts.js", "report.js", "report.css")
 # Scripts and styles from here only. Plotly sets style attributes, but inserts no style element,
 # because the page names its own style sheet in that element's place.
 CONTENT_POLICY = "; ".join(
@@ -42,6 +47,7 @@ HEADERS = {"Content-Security-Policy": CONTENT_POLICY, "Cache-Control": "no-cache
 def pages() -> list[BaseRoute]:
     """Routes of the console: `/` leads there, `/console/` is the page."""
     files = {name: STATIC / file for name, file in FILES.items()}
+    files |= {name: REPORTS / name for name in REPORT_FILES}
     files["plotly.min.js"] = _plotly()
     return [
         Route("/", _to_console, include_in_schema=False),

@@ -64,9 +64,10 @@ def _purpose(sheet: Json) -> Section:
         title="Purpose",
         text=(
             f"Predicts the mean response time of the service {model['service']} over the next "
-            "five minutes for each split of its traffic between two data centers. It proposes; "
-            "the guardrails decide what reaches a proxy. It is made for this service only, and "
-            "says nothing about single requests, tails, or other data centers.",
+            f"five minutes for each split of its traffic between {len(sheet['laws'])} data "
+            "centers. It proposes; the guardrails decide what reaches a proxy. It is made for "
+            "this service only, and says nothing about single requests, tails, or other data "
+            "centers.",
             f"Digest {model['digest']}, trained with the settings {model['kind']} at "
             f"{_time(model['created_at_s'])}: a queue law for each data center"
             f"{''.join(f', {part}' for part in made)}.",
@@ -220,8 +221,8 @@ def _limits(sheet: Json) -> Section:
                 if distrusted
                 else ()
             ),
-            "It knows its two data centers by their place, primary first, as they were when the "
-            "rows were taken. A change of machines, code or work makes it old; drift is watched.",
+            "It knows its data centers as they were when the rows were taken. A change of "
+            "machines, code or work makes it old; drift is watched.",
             *sheet["missing"],
         ),
     )

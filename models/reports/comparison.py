@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from models.artifact import Json
 
+# Where a change in percent means something: not of seeds and times.
+MEASURED = ("laws", "scores", "bands", "choices")
+
 Value = str | int | float | bool | None
 
 
@@ -44,7 +47,11 @@ def compare(first: Json, second: Json) -> tuple[Difference, ...]:
 
 def _difference(name: tuple[str, str], before: Value, after: Value) -> Difference:
     return Difference(
-        group=name[0], name=name[1], before=before, after=after, change_pct=_change(before, after)
+        group=name[0],
+        name=name[1],
+        before=before,
+        after=after,
+        change_pct=_change(before, after) if name[0] in MEASURED else None,
     )
 
 

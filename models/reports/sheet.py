@@ -22,6 +22,11 @@ NO_REPORT = (
     "trained on."
 )
 
+NO_REPORT_OF_MANY = (
+    "Reports are measured for versions of two data centers, which have networks. This one is a "
+    "queue law for each center: its laws, scores and provenance are all there is."
+)
+
 
 def sheet(artifact: ModelArtifact, report: Report | None, missing: Sequence[str] = ()) -> Json:
     """The sheet; `missing` says why a report that should be there is not."""
@@ -34,10 +39,7 @@ def sheet(artifact: ModelArtifact, report: Report | None, missing: Sequence[str]
             "environment": dict(artifact.environment),
         },
         "provenance": dataclasses.asdict(artifact.provenance),
-        "laws": {
-            "primary": dataclasses.asdict(artifact.primary),
-            "secondary": dataclasses.asdict(artifact.secondary),
-        },
+        "laws": _laws(artifact),
         "support": dataclasses.asdict(artifact.support),
         "profile": list(artifact.profile),
         "networks": {"mlp": int(artifact.mlp is not None), "residual": len(artifact.residuals)},
@@ -46,8 +48,18 @@ def sheet(artifact: ModelArtifact, report: Report | None, missing: Sequence[str]
         "examination": [dataclasses.asdict(check) for check in artifact.examination],
         "losses": {name: _loss(curve) for name, curve in sorted(artifact.losses.items())},
         "report": None if report is None else dataclasses.asdict(report),
-        "missing": list(missing) or ([NO_REPORT] if report is None else []),
+        "missing": list(missing) or ([] if report is not None else [_lacking(artifact)]),
     }
+
+
+def _laws(artifact: ModelArtifact) -> Json:
+    names = artifact.centers or ("primary", "secondary")
+    laws = zip(names, artifact.laws, strict=True)
+    return {name: dataclasses.asdict(law) for name, law in laws}
+
+
+def _lacking(artifact: ModelArtifact) -> str:
+    return NO_REPORT_OF_MANY if artifact.centers else NO_REPORT
 
 
 def _loss(curve: NDArray[np.float64]) -> Json:

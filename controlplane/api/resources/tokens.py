@@ -6,11 +6,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, status
 from pydantic import Field
 
-from controlplane.api.dependencies import Admin, Services
+from controlplane.api.dependencies import Admin, ConfigReader, Services
 from controlplane.api.idempotency import Repeatable
 from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
 from controlplane.api.wire import Items, Reason, Text, Time, Wire, seconds, stamp, stamp_or_none
-from controlplane.domain.access import AccessRole, Token
+from controlplane.domain.access import PERMISSIONS, AccessRole, Permission, Token
 from controlplane.engine.access import TokenRequest
 
 router = APIRouter(prefix="/v1", tags=["tokens"])
@@ -45,6 +45,22 @@ class IssuedToken(TokenOut):
     """A new token with its secret, which nothing can show again."""
 
     secret: str
+
+
+class CallerOut(Wire):
+    """Who a token is, and what it may do."""
+
+    name: str
+    role: AccessRole
+    permissions: list[Permission]
+
+
+@router.get("/whoami")
+async def read_caller(caller: ConfigReader) -> CallerOut:
+    """The caller's own name, role and permissions."""
+    return CallerOut(
+        name=caller.name, role=caller.role, permissions=sorted(PERMISSIONS[caller.role])
+    )
 
 
 @router.get("/tokens")

@@ -33,6 +33,17 @@ export async function read(path) {
   return (await request(path, { signal: AbortSignal.timeout(PATIENCE_MS) })).json();
 }
 
+export async function send(path, content) {
+  const headers = { "Content-Type": "application/json" };
+  const body = JSON.stringify(content);
+  return (await request(path, { method: "POST", headers, body, signal: AbortSignal.timeout(PATIENCE_MS) })).json();
+}
+
+// A page as a blob, to be saved; it is some megabytes.
+export async function readPage(path) {
+  return (await request(path, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(6 * PATIENCE_MS) })).blob();
+}
+
 // Calls onEvent(name, data) for each event until the stream ends or `signal` aborts it.
 export async function follow(path, { lastId, onOpen, onEvent, signal }) {
   const headers = { Accept: "text/event-stream" };

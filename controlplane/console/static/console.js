@@ -3,6 +3,7 @@
 
 import { Problem, follow, read, token } from "./api.js";
 import * as charts from "./charts.js";
+import * as models from "./models.js";
 import {
   decisionWords, emptyRow, findingItem, gatewayRow, noteItem, planeItem, primaryOf, stepItem,
   weightRow,
@@ -122,6 +123,22 @@ async function showGateways() {
   $("planes").replaceChildren(...answer.planes.map(planeItem));
 }
 
+function onModels() {
+  return location.hash === "#models";
+}
+
+function showPage() {
+  $("models-page").hidden = !onModels();
+  $("overview-page").hidden = onModels();
+  for (const [id, here] of [["to-models", onModels()], ["to-overview", !onModels()]]) {
+    if (here) {
+      $(id).setAttribute("aria-current", "page");
+    } else {
+      $(id).removeAttribute("aria-current");
+    }
+  }
+}
+
 // One refresh at a time; what asks meanwhile is served by one more at the end.
 let running = false;
 let again = false;
@@ -133,7 +150,8 @@ async function refresh() {
   running = true;
   try {
     await showServices();
-    await Promise.all([showSamples(), showDecision(), showGateways(), showFindings()]);
+    const page = onModels() ? [models.show()] : [showSamples(), showDecision()];
+    await Promise.all([...page, showGateways(), showFindings()]);
     $("problem").textContent = "";
   } catch (error) {
     fail(error);
@@ -213,6 +231,7 @@ async function logIn() {
   $("enter").disabled = true;
   try {
     await read("/v1/services");
+    await models.forToken();
   } catch (error) {
     if (error instanceof Problem) {
       logOut(error.message);
@@ -224,6 +243,8 @@ async function logIn() {
   $("login").hidden = true;
   $("main").hidden = false;
   $("forget").hidden = false;
+  $("pages").hidden = false;
+  showPage();
   $("main").focus();
   session = new AbortController();
   listen(session.signal);
@@ -239,6 +260,7 @@ function logOut(message = "") {
   connection("off");
   $("main").hidden = true;
   $("forget").hidden = true;
+  $("pages").hidden = true;
   $("revision").textContent = "";
   $("login").hidden = false;
   $("login-problem").textContent = message;
@@ -254,6 +276,13 @@ $("login").addEventListener("submit", (event) => {
 });
 $("forget").addEventListener("click", () => logOut());
 $("service").addEventListener("change", refresh);
+models.begin(fail);
+window.addEventListener("hashchange", () => {
+  showPage();
+  if (session) {
+    refresh();
+  }
+});
 $("why").addEventListener("toggle", () => {
   $("why").dataset.shown = "";
   if ($("why").open && session) {

@@ -44,6 +44,13 @@ const ENGLISH = {
   since: (time) => `since ${time}`,
   held: (words) => `Held: ${words}`, force: (words) => `To force: ${words}`,
   why: "Why: step by step",
+  pages: "Pages", overview: "Overview", models: "Models", modelsOf: "Models of",
+  noModels: "No model is registered. Train one: signalbox models train SERVICE",
+  versions: "Versions", version: "Version", created: "Trained", aliases: "Alias", settings: "Settings",
+  errorScore: "Mean error", spread: "Residual spread", actions: "Actions",
+  showReport: "Report", promote: "Promote", rollBack: "Roll back", reason: "Reason", moveReason: "Reason for the log",
+  compareWith: "Compare with", nothing: "nothing", download: "Save as a page", report: "Report",
+  promotionLog: "Promotion log", time: "Time", event: "Event", beforeIt: "Before", author: "Author",
 };
 
 const CHINESE = {
@@ -86,6 +93,13 @@ const CHINESE = {
   since: (time) => `自 ${time} 起`,
   held: (words) => `保持不变：${words}`, force: (words) => `如需强制：${words}`,
   why: "原因：逐步说明",
+  pages: "页面", overview: "概览", models: "模型", modelsOf: "模型所属服务",
+  noModels: "尚未登记模型。请训练一个：signalbox models train SERVICE",
+  versions: "版本", version: "版本", created: "训练时间", aliases: "别名", settings: "设置",
+  errorScore: "平均误差", spread: "残差离散度", actions: "操作",
+  showReport: "报告", promote: "提升", rollBack: "回滚", reason: "原因", moveReason: "记入日志的原因",
+  compareWith: "对比", nothing: "无", download: "保存为网页", report: "报告",
+  promotionLog: "提升日志", time: "时间", event: "事件", beforeIt: "之前", author: "操作者",
 };
 
 const browser = navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
@@ -94,6 +108,10 @@ let language = sessionStorage.getItem(KEY) || browser;
 export function say(key, ...values) {
   const words = (language === "zh" ? CHINESE : ENGLISH)[key];
   return typeof words === "function" ? words(...values) : words;
+}
+
+export function currentLanguage() {
+  return language;
 }
 
 export function switchLanguage() {

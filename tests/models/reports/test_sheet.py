@@ -12,7 +12,7 @@ from models.examination import Check
 from models.reports import document
 from models.reports.card import card, markdown
 from models.reports.comparison import compare
-from models.reports.sheet import MOST_EPOCHS, NO_REPORT, sheet
+from models.reports.sheet import MOST_EPOCHS, NO_REPORT, NO_REPORT_OF_MANY, sheet
 from tests.model_artifacts import LAW, artifact
 from tests.model_reports import report
 
@@ -68,6 +68,16 @@ def test_a_card_says_what_failed_and_what_is_not_trusted() -> None:
     assert "Residual spread, frozen with the version: 5.00%." in text
     good = dataclasses.replace(bad, examination=bad.examination[1:])
     assert "It passed every check." in markdown(sheet(good, None))
+
+
+def test_a_version_of_many_centers_has_a_law_for_each() -> None:
+    many = dataclasses.replace(
+        MODEL, mlp=None, residuals=(), losses={}, centers=("a", "b", "c"), others=(LAW,)
+    )
+    shown = sheet(many, None)
+    assert list(shown["laws"]) == ["a", "b", "c"]
+    assert shown["missing"] == [NO_REPORT_OF_MANY]
+    assert "between 3 data centers" in markdown(shown)
 
 
 def test_a_comparison_names_what_differs() -> None:
