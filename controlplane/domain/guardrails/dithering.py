@@ -110,7 +110,8 @@ def anchored(situation: Situation, state: GuardState) -> Shares:
 def _wanted(situation: Situation, limits: EnvelopeLimits) -> bool:
     everyone = limits.dither is DitherMode.ALL
     declared = limits.dither is DitherMode.DECLARED and situation.service.dither
-    return everyone or declared
+    # The sum over source regions changes with their demand: there is no share to shift.
+    return (everyone or declared) and not situation.regions
 
 
 def _calm(draft: Draft, situation: Situation, state: GuardState) -> bool:

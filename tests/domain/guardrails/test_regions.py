@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.domain.dither import DitherMode
 from controlplane.domain.guardrails.envelope import judge, passages
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.regions import limits_of
@@ -177,3 +178,10 @@ def test_each_guard_shows_what_it_did() -> None:
     told = {one.guard: one for one in passages(propose(situation), situation, GuardState(), limits)}
     assert told["within_region_step"].notes[0].code == "region_step_limited"
     assert told["within_step"].notes == ()
+
+
+def test_a_split_by_region_is_not_shifted_by_chance() -> None:
+    situation = measured(CALM)
+    limits = replace(limits_of(situation.service, EnvelopeLimits()), dither=DitherMode.ALL)
+    verdict = judge(propose(situation), situation, GuardState(), limits)
+    assert verdict.state.dither is None
