@@ -16,7 +16,7 @@ WEEKS, SHIFTED_RUNS = 40, 40
 def test_early_retraining_is_soon_and_seldom_wrong(
     record_property: Callable[[str, object], None],
 ) -> None:
-    """A 2-sigma shift starts the early trigger within 15 cycles; at most 0.2 false alarms a week."""
+    """A 2-sigma shift is seen within 15 cycles in the median; at most 0.2 false alarms a week."""
     stable = drawn(WEEKS // 4, 4 * WEEK_CYCLES, 1)
     alarms = sum(len(policy(list(row))) for row in stable) / WEEKS
     cycles = delay(policy, drawn(SHIFTED_RUNS, 6 * 288, 2), 2.0)
