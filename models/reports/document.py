@@ -38,8 +38,8 @@ def page(title: str, content: Json) -> str:
 
     Args:
         content: of `of_one` or `of_two`; for a version that decides now, `decision` may be
-            added: `time`, `strategy`, `applied` and `decided` (the primary's share, 0..1), and
-            `curve` as the API has it.
+            added: `time`, `strategy`, `applied` and `decided` (the primary's share, 0..1),
+            `support` and `curve` as the API has them.
 
     Raises:
         ArtifactError: the package plotly is not installed.

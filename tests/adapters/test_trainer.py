@@ -14,6 +14,7 @@ from controlplane.domain.errors import Invalid, Retryable
 from controlplane.domain.features import SCHEMA_DIGEST
 from controlplane.ports.learning import TrainingOrder
 from models import storage
+from models.reports import keeping
 from tests.builders import cluster, service
 from training import dataset, site_dataset
 from training.simulation import simulator, weather, world
@@ -95,7 +96,9 @@ async def test_the_same_rows_and_seed_give_the_same_model(text: str, tmp_path: P
     digests = set()
     for _ in range(2):
         data = await trainer.train(order("residual"), halves(text), lambda *_: None)
-        digests.add(storage.from_bytes(data, SCHEMA_DIGEST).digest)
+        artifact = storage.from_bytes(data, SCHEMA_DIGEST)
+        assert keeping.enclosed(data, artifact.digest) is not None
+        digests.add(artifact.digest)
     assert len(digests) == 1
 
 

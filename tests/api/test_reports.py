@@ -94,6 +94,8 @@ async def test_the_champion_has_its_newest_decision(
     made = (await admin.get(f"/v1/models/{digests[0]}/report")).json()["decision"]
     assert made["applied"] == decided.applied[0]
     assert [point["ratio"] for point in made["curve"]] == [0.5, 0.6]
+    assert {"low_ms", "high_ms"} <= made["curve"][0].keys()
+    assert made["support"] == list(decided.support)
     house.loop.decisions["tickets"] = dataclasses.replace(by_model, curve=())  # type: ignore[index]
     assert (await admin.get(f"/v1/models/{digests[0]}/report")).json()["decision"] is None
     assert "decision" not in (await admin.get(f"/v1/models/{digests[1]}/report")).json()

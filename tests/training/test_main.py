@@ -64,6 +64,27 @@ def test_an_untrusted_law_says_why(run: Run, data: Path, tmp_path: Path) -> None
     assert "usable rows" in out
 
 
+def test_a_report_is_kept_and_can_be_measured_again(run: Run, data: Path, tmp_path: Path) -> None:
+    place = tmp_path / "m"
+    options = ("--data", str(data), "--service", "s", "--out", str(place), "--settings", "quick")
+    assert run("train", *options)[0] == 0
+    kept = (place / "report.json").read_bytes()
+    code, out, err = run("report", str(place), "--json")
+    assert code == 0, err
+    assert json.loads(out)["measured"] is True
+    assert "SignalboxReport.show" in (place / "report.html").read_text(encoding="utf-8")
+    (place / "report.json").unlink()
+    page = tmp_path / "page.html"
+    code, out, _ = run("report", str(place), "--out", str(page), "--json")
+    assert (code, json.loads(out)["measured"]) == (0, False)
+    code, _, err = run("report", str(place), "--data", str(data), "--out", str(page))
+    assert code == 0, err
+    assert (place / "report.json").read_bytes() == kept
+    (place / "report.json").write_bytes(b"nonsense")
+    code, _, err = run("report", str(place), "--out", str(page))
+    assert (code, "report_invalid" in err) == (2, True)
+
+
 @pytest.mark.parametrize("pair", ["1", "1,2,3", "a,b", "nan,1", "-1,2"])
 def test_a_pair_that_is_none_is_refused(run: Run, data: Path, tmp_path: Path, pair: str) -> None:
     options = ("--data", str(data), "--service", "s", "--out", str(tmp_path / "m"))

@@ -5,15 +5,15 @@ figures were measured when the version was trained; nothing is computed here but
 """
 
 import asyncio
-import math
 from enum import StrEnum
 from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Header, Path, Query, Response
 
+from controlplane.api.decision_wire import decision_of
 from controlplane.api.dependencies import ApiServices, Services, Viewer
-from controlplane.api.wire import Answers, stamp
+from controlplane.api.wire import Answers
 from controlplane.domain.decisions import Decision
 from models.reports import card, document
 
@@ -124,16 +124,16 @@ def _json(content: dict[str, Any]) -> Response:
 
 
 def _decided(decision: Decision) -> dict[str, Any] | None:
-    """The newest decision's curve over the primary's share; None without one."""
-    curve = [point for point in decision.curve if math.isfinite(point.response_time_ms)]
+    """The newest decision's curve over the primary's share, with its interval; None without one."""
+    whole = decision_of(decision)
+    curve = [point.model_dump() for point in whole.curve if point.response_time_ms is not None]
     if not curve:
         return None
     return {
-        "time": stamp(decision.time_s).isoformat(),
+        "time": whole.time.isoformat(),
         "strategy": decision.strategy,
         "applied": decision.applied[0],
         "decided": decision.decided[0],
-        "curve": [
-            {"ratio": point.ratio, "response_time_ms": point.response_time_ms} for point in curve
-        ],
+        "support": whole.support,
+        "curve": curve,
     }

@@ -54,6 +54,14 @@ SignalboxReport.charts = (() => {
     return { type: "line", xref: "x", yref: "paper", x0: x, x1: x, y0: 0, y1: 1, line: { color, width: 1.5, dash } };
   }
 
+  // The ratios that training saw.
+  function seen(low, high, colors, share) {
+    return {
+      type: "rect", xref: "x", yref: "paper", x0: low, x1: high, y0: 0, y1: 1, layer: "below",
+      fillcolor: faded(colors.quiet, share), line: { width: 0 },
+    };
+  }
+
   // Two versions are told apart by their digests.
   const label = (sheets, sheet, name) => (sheets.length > 1 ? `${sheet.model.digest.slice(0, 6)} ${name}` : name);
 
@@ -182,10 +190,7 @@ SignalboxReport.charts = (() => {
     for (const { sheet, own, color } of shown) {
       const { ratios } = sheet.report;
       const { ratio_low: low, ratio_high: high } = sheet.support;
-      shapes.push({
-        type: "rect", xref: "x", yref: "paper", x0: low, x1: high, y0: 0, y1: 1, layer: "below",
-        fillcolor: faded(colors.quiet, sheets.length > 1 ? 0.08 : 0.14), line: { width: 0 },
-      }, upright(own.current, colors.text, "dot"));
+      shapes.push(seen(low, high, colors, sheets.length > 1 ? 0.08 : 0.14), upright(own.current, colors.text, "dot"));
       if (sheets.length === 1) {
         traces.push(dots(words.observed, own.observed_ratio, own.observed_ms, colors.quiet, 4));
       }
@@ -223,13 +228,18 @@ SignalboxReport.charts = (() => {
       marker: { symbol, color, size: 13, line: { width: 2, color } },
     });
     const marked = [near(made.applied), near(made.decided)];
+    const sure = made.curve.filter((point) => point.low_ms !== null && point.high_ms !== null);
+    const of = (key) => sure.map((point) => point[key]);
+    const [low, high] = made.support;
     draw(element, [
+      ...(sure.length ? [range(words.interval, of("ratio"), of("low_ms"), of("high_ms"), colors.series[0])] : []),
       line(made.strategy, made.curve.map((p) => p.ratio), made.curve.map((p) => p.response_time_ms), { color: colors.series[0] }),
       mark(words.current, made.applied, "circle-open", colors.text),
       mark(words.decided, made.decided, "circle", colors.series[2]),
     ], {
       x: { title: words.ratio, tickformat: ".2f" },
       y: { title: words.responseMs, range: [0, 3 * Math.max(...marked)] },
+      shapes: low === undefined ? [] : [seen(low, high, colors, 0.14)],
     });
   }
 

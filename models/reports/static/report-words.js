@@ -5,7 +5,7 @@ globalThis.SignalboxReport = globalThis.SignalboxReport || {};
 
 SignalboxReport.words = (() => {
   const ENGLISH = {
-    strategy: "Strategy", missing: "What is missing",
+    strategy: "Strategy", missing: "What is missing", refused: "Failed its examination",
     identity: (m) => `${m.service}, ${m.kind}, trained ${m.created}`,
     aliases: "alias", none: "none",
     choices: "Response time against ratio", choicesWords: "Mean prediction over rows of each load band, with its "
@@ -35,7 +35,7 @@ SignalboxReport.words = (() => {
     card: "Model card",
   };
   const CHINESE = {
-    strategy: "策略", missing: "缺少的内容",
+    strategy: "策略", missing: "缺少的内容", refused: "未通过检验",
     identity: (m) => `${m.service}，${m.kind}，训练于 ${m.created}`,
     aliases: "别名", none: "无",
     choices: "响应时间与比例", choicesWords: "各负载段的平均预测及其 90 % 区间。阴影：训练中出现过的比例（支持域）。灰点：实测。点线：当时生效的比例。",

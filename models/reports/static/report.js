@@ -127,6 +127,13 @@ SignalboxReport.show = (() => {
     return section(words.card, "", ...parts);
   }
 
+  // What kept a version out of the shadow comes first.
+  function refusals(sheets, words) {
+    const failed = sheets.flatMap((sheet) => sheet.examination.filter((check) => !check.passed));
+    const lines = failed.map((check) => element("p", { text: `${check.code}: ${check.message}` }));
+    return lines.length ? [section(words.refused, "", ...lines)] : [];
+  }
+
   function decision(made, words, later) {
     const when = new Date(made.time).toISOString().slice(0, 16).replace("T", " ");
     const said = { time: `${when} UTC`, strategy: made.strategy, applied: made.applied.toFixed(3), decided: made.decided.toFixed(3) };
@@ -143,6 +150,7 @@ SignalboxReport.show = (() => {
     const lacking = [...new Set(sheets.flatMap((sheet) => sheet.missing))];
     root.replaceChildren(
       ...identity(sheets, words),
+      ...refusals(sheets, words),
       ...(lacking.length ? [section(words.missing, "", ...lacking.map((text) => element("p", { text })))] : []),
       ...(content.decision ? [decision(content.decision, words, later)] : []),
       part,
