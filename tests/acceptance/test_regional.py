@@ -24,7 +24,7 @@ PERIOD_S, CYCLE_S = 60.0 * TIME_SCALE, 300.0 * TIME_SCALE
 FULL_RPS = 100.0
 CRITICAL = 0.85
 NOISE = 0.01
-REQUESTS = 400
+REQUESTS = 300
 
 
 @dataclass(slots=True)
@@ -196,7 +196,7 @@ async def test_each_region_goes_home_and_only_the_hot_one_overflows(
         await until(lambda: servers.weights, "weights are published")
         for region in REGIONS:
             assert await stations.home(region, 40) == 1.0
-        servers.demand["north"] = 105.0
+        servers.demand["north"] = 100.0
         await until(lambda: max(servers.loads().values()) < CRITICAL, "north is relieved")
         await asyncio.sleep(2 * CYCLE_S)
         north, south = [await stations.home(region, REQUESTS) for region in REGIONS]
@@ -204,12 +204,12 @@ async def test_each_region_goes_home_and_only_the_hot_one_overflows(
         record_property("published_home_share_of_the_hot_region", published)
         record_property("measured_home_share_of_the_hot_region", north)
         record_property("measured_home_share_of_the_other_region", south)
-        assert north == pytest.approx(published, abs=0.08)
+        assert north == pytest.approx(published, abs=0.09)
         assert published < 0.9
         assert south == 1.0
         # Held there: noise of a percent moves nothing.
         moves = len(servers.north)
-        await asyncio.sleep(5 * CYCLE_S)
+        await asyncio.sleep(4 * CYCLE_S)
         assert len(servers.north) == moves
         servers.demand["north"] = 60.0
         await until(lambda: servers.weights["north"]["north"] == 1.0, "all are home again")
