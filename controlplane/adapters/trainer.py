@@ -93,6 +93,7 @@ def _arguments(order: TrainingOrder, folder: Path) -> list[str]:
         *("--settings", order.settings),
         *("--seed", str(order.seed)),
         *("--day-s", repr(order.day_s)),
+        *("--strategy", order.service.strategy),
         *_declared(order.service),
         *("--leashed", "--json"),
     ]
