@@ -283,7 +283,11 @@ def fleets(draw: st.DrawFn) -> Fleet:
         ),
         services=tuple(draw(service(name, centers, pools)) for name in services),
         gateways=tuple(
-            GatewayGroup(name=name, listen_port=draw(st.integers(1, 65_535)))
+            GatewayGroup(
+                name=name,
+                listen_port=draw(st.integers(1, 65_535)),
+                region=draw(st.none() | names),
+            )
             for name in draw(st.lists(names, max_size=2, unique_by=DIFFERENT))
         ),
         routes=tuple(
@@ -338,6 +342,11 @@ def service(draw: st.DrawFn, name: str, centers: list[str], pools: tuple[Pool, .
         alarm_cpu=draw(st.floats(0.0, 1.0)),
         class_of_service=draw(st.sampled_from(ServiceClass)),
         dither=draw(st.booleans()),
+        regional=RegionalRule(
+            alpha=draw(st.floats(0.0, 1.0)),
+            critical_load=draw(st.floats(0.5, 1.0)),
+            return_load=draw(st.floats(0.01, 0.49)),
+        ),
         static_shares=tuple((center, draw(shares)) for center in chosen),
         clusters=tuple(draw(cluster(center, pools)) for center in chosen),
     )
