@@ -6,10 +6,10 @@ import pytest
 
 from controlplane.api.app import create_app
 from controlplane.console import pages as module
-from controlplane.console.pages import STATIC, pages
+from controlplane.console.pages import REPORTS, STATIC, pages
 from tests.api.house import House
 
-SCRIPTS = sorted(STATIC.glob("*.js"))
+SCRIPTS = sorted([*STATIC.glob("*.js"), *REPORTS.glob("*.js")])
 
 
 @pytest.fixture

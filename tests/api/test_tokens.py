@@ -145,3 +145,15 @@ async def test_an_expiry_far_away_is_refused_in_words(
     content = response.json()
     assert response.status_code == 422
     assert "expir" in content["detail"]
+
+
+async def test_a_caller_is_told_who_it_is(house: House) -> None:
+    async with house.client(AccessRole.SCIENTIST) as client:
+        own = (await client.get("/v1/whoami")).json()
+    assert own == {
+        "name": "the-scientist",
+        "role": "scientist",
+        "permissions": ["manage-models", "read", "read-config"],
+    }
+    async with house.client(None) as client:
+        assert (await client.get("/v1/whoami")).status_code == 401
