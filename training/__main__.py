@@ -25,9 +25,9 @@ from models import storage
 from models.artifact import ModelArtifact
 from models.errors import ArtifactError
 from models.reports import document, keeping, sheet
-from training import dataset, making, report, site_dataset
+from training import dataset, making, report
 from training.learning.settings import SETTINGS, TrainingSettings
-from training.simulation import arrivals, simulator, truth, weather, world
+from training.simulation import arrivals, outputs, weather, world
 from training.simulation.arrivals import DAY_MINUTES
 
 INVALID, REFUSED, RETRYABLE, INTERRUPTED = 2, 5, 6, 130
@@ -49,12 +49,14 @@ def simulate(
     out: Annotated[Path, typer.Option(help="Data set to write (CSV).")],
     days: Annotated[float, typer.Option(help="Length of the run.", min=0.01, max=366)] = 31.0,
     seed: Annotated[int, typer.Option(help="Same seed, same rows.", min=0)] = 0,
-    world_name: Annotated[str, typer.Option("--world", help="Name or .toml file.")] = "W1",
+    world_name: Annotated[
+        str, typer.Option("--world", help="W1 to W9, W1x4, or a .toml file.")
+    ] = "W1",
     truth_out: Annotated[
-        Path | None, typer.Option("--truth", help="Best ratio of every minute (CSV).")
+        Path | None, typer.Option("--truth", help="Best split of every minute (CSV).")
     ] = None,
     trace: Annotated[
-        Path | None, typer.Option(help="Real arrivals: CSV with period,count per minute.")
+        Path | None, typer.Option(help="Real arrivals: CSV with a count per minute.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -64,21 +66,8 @@ def simulate(
     minutes = round(days * DAY_MINUTES) + 1
     arrival_rps = arrivals.for_run(trace, place.arrivals.peak_rps, minutes)
     drawn = weather.draw(place, minutes, seed, arrival_rps)
-    if len(place.centers) > 2:
-        if truth_out is not None:
-            words = f"{place.name} has {len(place.centers)} centers: --truth is a ratio, of two"
-            raise Invalid("truth_two_centers", words)
-        site = simulator.simulate_site(place, drawn, weather.operator_shares(place, minutes, seed))
-        site_dataset.write_csv(site, out)
-        _print({"world": place.name, "rows": len(site), "out": str(out)}, as_json)
-        return
-    ratio = weather.operator_ratio(place, minutes, seed)
-    rows = simulator.simulate(place, drawn, ratio)
-    dataset.write_csv(rows, out)
-    best = truth.find_truth(place, drawn, ratio)
-    if truth_out is not None:
-        truth.write_csv(best, truth_out)
-    facts = report.simulation(place.name, rows, best, drawn.arrival_rps[1:])
+    shares = weather.operator_shares(place, minutes, seed)
+    facts = outputs.write(outputs.Run(world=place, weather=drawn, shares=shares), out, truth_out)
     _print({**facts, "out": str(out)}, as_json)
 
 

@@ -1,37 +1,12 @@
-"""What a simulation or a trained version is, as flat facts for people and programs.
+"""What a trained version is, as flat facts for people and programs.
 
 Called by `python -m training`; units are in the names.
 """
 
-import numpy as np
-from numpy.typing import NDArray
-
 from models.artifact import LawRecord, ModelArtifact
 from models.examination import objection
-from training.dataset import Dataset
-from training.simulation.truth import Truth
 
-FloatArray = NDArray[np.float64]
 Facts = dict[str, str | int | float | bool]
-
-
-def simulation(world: str, rows: Dataset, truth: Truth, arrival_rps: FloatArray) -> Facts:
-    """Facts of a simulated data set; response times are true ones, weighted by the requests."""
-
-    def mean_ms(values: FloatArray) -> float:
-        return float((values * arrival_rps).sum() / arrival_rps.sum())
-
-    oracle_ms = mean_ms(truth.oracle_ms)
-    return {
-        "world": world,
-        "rows": len(rows),
-        "applied_ms": mean_ms(truth.applied_ms),
-        "half_ms": mean_ms(truth.half_ms),
-        "oracle_ms": oracle_ms,
-        "half_regret_pct": (mean_ms(truth.half_ms) / oracle_ms - 1.0) * 100.0,
-        "best_static_ratio": truth.best_static_ratio,
-        "best_static_regret_pct": (mean_ms(truth.best_static_ms) / oracle_ms - 1.0) * 100.0,
-    }
 
 
 def version(artifact: ModelArtifact) -> Facts:

@@ -7,7 +7,7 @@
     physics         utilization, response time, throughput
     instruments     what is measured of them
     site            many lanes of one world, minute by minute
-    simulator       a whole run as a data set
+    simulator       a whole run as a data set; outputs: as files and facts
     truth           what any split would have given; site_truth: of more than two centers
 
 Nothing here asks a strategy or trains.
