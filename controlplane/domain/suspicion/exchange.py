@@ -22,6 +22,7 @@ TRAITS: Mapping[str, float] = {
     "ingress_bandwidth_bps": 1e5,
     "memory": 0.01,
     "disk": 0.01,
+    "connection_limit": 1.0,
 }
 # Traits with one cause rise and fall together: a load of its own lengthens answers, too. So two
 # causes at least must bear an exchange out.

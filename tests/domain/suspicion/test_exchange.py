@@ -24,6 +24,27 @@ def test_exchanged_centers_are_doubted_until_they_are_themselves_again() -> None
     assert feed.run(range(25, 30)) == []
 
 
+def test_limits_of_connections_tell_regional_servers_apart() -> None:
+    bare = dict.fromkeys(("cpu_avg", "cpu_max", "memory", "disk", "ingress_bandwidth_bps"))
+
+    def regional(sample: Sample) -> Sample:
+        limit = {"alpha": 16_000.0, "beta": 6_000.0}[sample.datacenter]
+        part = {"alpha": 1.5, "beta": 0.5}[sample.datacenter]
+        known = replace(sample, **bare)
+        assert known.request_rate_rps is not None
+        return replace(
+            known,
+            response_time_ms=50.0,
+            request_rate_rps=known.request_rate_rps * part,
+            connection_limit=limit,
+        )
+
+    feed = Feed(shares={})
+    assert feed.run(range(20), regional) == []
+    codes = feed.run(range(20, 25), lambda sample: exchanged(regional(sample)))
+    assert set(codes) == {"metrics_swapped"}
+
+
 def test_an_exchange_names_both_and_only_once() -> None:
     feed = Feed()
     feed.run(range(20))
