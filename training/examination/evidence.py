@@ -57,17 +57,17 @@ class Evidence:
 
 def gather(dataset: Dataset, artifact: ModelArtifact) -> Evidence:
     """Compute what the checks share."""
-    laws = (_law(artifact.primary), _law(artifact.secondary))
+    laws = (law_of(artifact.primary), law_of(artifact.secondary))
     with np.errstate(divide="ignore", invalid="ignore"):
         excess = np.log(dataset.response_time_ms) - np.log(greybox_ms(dataset, laws))
     return Evidence(
         dataset=dataset,
         artifact=artifact,
         centers=(
-            _center("primary", dataset.primary, laws[0]),
-            _center("secondary", dataset.secondary, laws[1]),
+            center_evidence("primary", dataset.primary, laws[0]),
+            center_evidence("secondary", dataset.secondary, laws[1]),
         ),
-        followed=_followed(dataset.time_s),
+        followed=followed_rows(dataset.time_s),
         excess=np.where(np.isfinite(excess), excess, np.nan),
     )
 
@@ -87,7 +87,8 @@ def ranks_agree(one: FloatArray, other: FloatArray) -> float:
     return float(np.cov(ranks[0], ranks[1], bias=True)[0, 1]) / spread
 
 
-def _law(record: LawRecord) -> CenterLaw:
+def law_of(record: LawRecord) -> CenterLaw:
+    """The law of a record."""
     return CenterLaw(
         base_ms=record.base_ms,
         contention=record.contention,
@@ -99,7 +100,8 @@ def _law(record: LawRecord) -> CenterLaw:
     )
 
 
-def _center(name: str, series: CenterSeries, law: CenterLaw) -> CenterEvidence:
+def center_evidence(name: str, series: CenterSeries, law: CenterLaw) -> CenterEvidence:
+    """What the checks read of one center."""
     use = utilization(law, series.cpu_avg)
     with np.errstate(divide="ignore", invalid="ignore"):
         excess = np.log(series.response_time_ms) - np.log(response_time_ms(law, use))
@@ -108,7 +110,8 @@ def _center(name: str, series: CenterSeries, law: CenterLaw) -> CenterEvidence:
     )
 
 
-def _followed(time_s: FloatArray) -> BoolArray:
+def followed_rows(time_s: FloatArray) -> BoolArray:
+    """(n - 1,) whether the row after row i is of the period after it."""
     gaps = np.diff(time_s)
     if not gaps.size:
         return np.zeros(0, dtype=np.bool_)

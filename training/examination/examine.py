@@ -61,17 +61,18 @@ def examine(
     """
     evidence = gather(dataset, artifact)
     laws = () if strategy in WITHOUT_LAWS else _laws_trusted(artifact)
-    asked = (check for ask in CHECKS for check in _several(ask(evidence)))
-    return tuple(map(_plain, chain(laws, asked)))
+    asked = (check for ask in CHECKS for check in several(ask(evidence)))
+    return tuple(map(plain, chain(laws, asked)))
 
 
-def _plain(check: Check) -> Check:
+def plain(check: Check) -> Check:
     """The check with Python's own numbers, finite ones: it is stored as JSON."""
     figure = float(np.nan_to_num(check.figure, nan=MOST, posinf=MOST, neginf=-MOST))
     return replace(check, passed=bool(check.passed), figure=figure)
 
 
-def _several(found: Check | Iterable[Check]) -> Iterable[Check]:
+def several(found: Check | Iterable[Check]) -> Iterable[Check]:
+    """What a check found, also when it is one."""
     return (found,) if isinstance(found, Check) else found
 
 

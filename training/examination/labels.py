@@ -24,7 +24,11 @@ def label_follows(evidence: Evidence) -> Check:
     Shuffled labels fit the period after them no better than any other; labels in another unit are
     off by the same factor everywhere.
     """
-    off = _label_off(evidence)
+    return follows(_label_off(evidence))
+
+
+def follows(off: FloatArray) -> Check:
+    """The same of log(label / mean of the next row's response times), (n,)."""
     if off.size < FEWEST:
         return undecided("label_follows", MOST_OFF, "no row is followed by the next period")
     level = float(np.median(off))

@@ -18,8 +18,10 @@ from training.examination.evidence import (
 )
 
 MOST_SHARE_OFF = 0.01
-# Change of the observed share with the ratio; 1 where the ratio is the actuator's.
-LEAST_SLOPE = 0.5
+# Change of the observed share with the ratio: 1 where it takes effect at once, less where it takes
+# some periods, -1 where the centres are exchanged.
+LEAST_SLOPE = 0.0
+LATEST = 6
 # Standard errors from which a slope counts as known to be on the wrong side.
 SURE = 4.0
 LEAST_RANKS = 0.2
@@ -48,22 +50,35 @@ def share_of_rates(evidence: Evidence) -> Check:
 
 
 def share_follows_ratio(evidence: Evidence) -> Check:
-    """Ask that the observed share of the next period grows with the ratio of the row."""
+    """Ask that the observed share grows with the ratio, at once or some periods later."""
     data = evidence.dataset
-    share = data.primary.traffic_share[1:]
-    known = evidence.followed & np.isfinite(share)
-    ratio = data.ratio[:-1][known]
-    if known.sum() < FEWEST or np.ptp(ratio) <= 0:
-        return undecided("share_follows_ratio", LEAST_SLOPE, "the ratio does not vary")
-    slopes, errors = _slopes([ratio], share[known])
-    sure = float(errors[0, 0]) ** 0.5 * SURE
+    slopes = [
+        _slope_after(evidence, lag)
+        for lag in range(min(LATEST, len(data) - FEWEST))
+        if np.ptp(data.ratio) > 0
+    ]
+    known = [slope for slope in slopes if slope is not None]
+    if not known:
+        return undecided("share_follows_ratio", LEAST_SLOPE, "the ratio or the share is not known")
+    slope, error = max(known)
     return Check(
         code="share_follows_ratio",
-        passed=float(slopes[0]) + sure >= LEAST_SLOPE,
-        figure=float(slopes[0]),
+        passed=slope + SURE * error >= LEAST_SLOPE,
+        figure=slope,
         limit=LEAST_SLOPE,
-        message=f"the observed share changes by {slopes[0]:.2f} when the ratio changes by 1",
+        message=f"the observed share changes by {slope:.2f} when the ratio changes by 1",
     )
+
+
+def _slope_after(evidence: Evidence, lag: int) -> tuple[float, float] | None:
+    """Slope of the share on the ratio of `lag` + 1 rows before, and its standard error."""
+    share = evidence.dataset.primary.traffic_share[lag + 1 :]
+    ratio = evidence.dataset.ratio[: share.size]
+    known = np.isfinite(share)
+    if known.sum() < FEWEST or np.ptp(ratio[known]) <= 0:
+        return None
+    slopes, errors = _slopes([ratio[known]], share[known])
+    return float(slopes[0]), float(errors[0, 0]) ** 0.5
 
 
 def cpu_follows_own_rate(evidence: Evidence) -> Iterator[Check]:
