@@ -17,6 +17,7 @@ from models.artifact import ModelArtifact
 from models.reports import keeping
 from training import dataset, site_dataset
 from training.examination.examine import examine
+from training.examination.examine_site import examine_site
 from training.learning import site_version
 from training.learning.law_fit import Declared
 from training.learning.settings import TrainingSettings
@@ -75,6 +76,7 @@ def _make_of_site(order: Order, out: Path) -> Made:
     )
     started_s = time.monotonic()
     artifact = site_version.train_site(rows, job)
+    artifact = replace(artifact, examination=examine_site(rows, artifact))
     storage.save(artifact, out)
     return Made(artifact=artifact, seconds=time.monotonic() - started_s)
 

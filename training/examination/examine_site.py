@@ -1,0 +1,98 @@
+"""The checks for a version of named data centers, two or more, that has laws and no network.
+
+A check that holds one center against another is asked for every pair, and its worst answer
+counts: columns may be exchanged between any two.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+
+from models.artifact import ModelArtifact
+from models.examination import Check
+from training.dataset import Dataset
+from training.examination.evidence import (
+    CenterEvidence,
+    Evidence,
+    FloatArray,
+    center_evidence,
+    followed_rows,
+    law_of,
+)
+from training.examination.examine import plain, several
+from training.examination.labels import follows
+from training.examination.places import cpu_follows_own_rate, response_follows_own_load
+from training.examination.units import (
+    bandwidth_in_one_unit,
+    cpu_in_one_unit,
+    level_possible,
+    levels_alike,
+    response_in_one_unit,
+    shares_possible,
+)
+from training.site_dataset import SiteDataset
+
+PAIR_CHECKS = (
+    level_possible,
+    levels_alike,
+    shares_possible,
+    cpu_follows_own_rate,
+    response_follows_own_load,
+    response_in_one_unit,
+    cpu_in_one_unit,
+    bandwidth_in_one_unit,
+)
+
+
+def examine_site(dataset: SiteDataset, artifact: ModelArtifact) -> tuple[Check, ...]:
+    """Hold the rows and the laws against what must be true of a site, every pair of centers."""
+    found: dict[str, Check] = {}
+    for check in (follows(_label_off(dataset)), *_of_pairs(dataset, artifact)):
+        known = found.get(check.code)
+        if known is None or (known.passed and not check.passed):
+            found[check.code] = check
+    return tuple(map(plain, found.values()))
+
+
+def _of_pairs(dataset: SiteDataset, artifact: ModelArtifact) -> Iterator[Check]:
+    centers = [
+        center_evidence(name, series, law_of(record))
+        for name, series, record in zip(dataset.centers, dataset.series, artifact.laws, strict=True)
+    ]
+    for pair in combinations(range(len(centers)), 2):
+        evidence = _pair(dataset, artifact, pair, (centers[pair[0]], centers[pair[1]]))
+        for ask in PAIR_CHECKS:
+            yield from several(ask(evidence))
+
+
+def _pair(
+    dataset: SiteDataset,
+    artifact: ModelArtifact,
+    pair: tuple[int, int],
+    centers: tuple[CenterEvidence, CenterEvidence],
+) -> Evidence:
+    first, second = pair
+    return Evidence(
+        dataset=Dataset(
+            time_s=dataset.time_s,
+            primary=dataset.series[first],
+            secondary=dataset.series[second],
+            ratio=dataset.shares[first],
+            response_time_ms=dataset.response_time_ms,
+        ),
+        artifact=artifact,
+        centers=centers,
+        followed=followed_rows(dataset.time_s),
+        excess=np.full(len(dataset), np.nan),
+    )
+
+
+def _label_off(dataset: SiteDataset) -> FloatArray:
+    """log(label / mean of the next row's response times) where both are known."""
+    shares = np.stack([series.traffic_share for series in dataset.series])
+    times = np.stack([series.response_time_ms for series in dataset.series])
+    mean_ms = np.where(shares > 0, shares * times, 0.0 * shares).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.log(dataset.response_time_ms[:-1]) - np.log(mean_ms[1:])
+    return np.asarray(off[followed_rows(dataset.time_s) & np.isfinite(off)])
