@@ -74,7 +74,12 @@ async function showReport() {
   }
   const content = await read(path(first, second));
   shown = wanted;
-  globalThis.SignalboxReport.show($("model-report"), content, currentLanguage());
+  // What is drawn was uploaded: a report that cannot be drawn is no loss of the connection.
+  try {
+    globalThis.SignalboxReport.show($("model-report"), content, currentLanguage());
+  } catch (error) {
+    $("model-report").textContent = say("notDrawn", error.message);
+  }
 }
 
 function path(first, second) {

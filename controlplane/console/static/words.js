@@ -50,6 +50,7 @@ const ENGLISH = {
   errorScore: "Mean error", spread: "Residual spread", actions: "Actions",
   showReport: "Report", promote: "Promote", rollBack: "Roll back", reason: "Reason", moveReason: "Reason for the log",
   compareWith: "Compare with", nothing: "nothing", download: "Save as a page", report: "Report",
+  notDrawn: (words) => `This report cannot be drawn: ${words}. Its figures: signalbox models report DIGEST --json`,
   promotionLog: "Promotion log", time: "Time", event: "Event", beforeIt: "Before", author: "Author",
 };
 
@@ -99,6 +100,7 @@ const CHINESE = {
   errorScore: "平均误差", spread: "残差离散度", actions: "操作",
   showReport: "报告", promote: "提升", rollBack: "回滚", reason: "原因", moveReason: "记入日志的原因",
   compareWith: "对比", nothing: "无", download: "保存为网页", report: "报告",
+  notDrawn: (words) => `无法绘制此报告：${words}。查看数据：signalbox models report DIGEST --json`,
   promotionLog: "提升日志", time: "时间", event: "事件", beforeIt: "之前", author: "操作者",
 };
 
