@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.regions import limits_of
+from controlplane.domain.guardrails.reserves import mustered
 from controlplane.domain.guardrails.state import GuardState, Outcome, Verdict
 from controlplane.domain.strategies.demand import located
 from controlplane.domain.strategies.regions import Rows
@@ -109,7 +110,8 @@ class RegionalWorld:
             now_s=self.now_s,
             moved_s=max(self.state.changes_s, default=float("-inf")),
         )
-        return located(bare, self.gateways, self.shares)
+        found = located(bare, self.gateways, self.shares)
+        return mustered(found, limits_of(self.service, self.limits))
 
     def rates(self) -> tuple[float, ...]:
         """Requests per second at each server by the rows in force."""

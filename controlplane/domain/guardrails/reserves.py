@@ -14,6 +14,8 @@ from controlplane.domain.guardrails.draft import NEGLIGIBLE, Course, Draft
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
 from controlplane.domain.strategies.projection import UseByShare, use_by_share
+from controlplane.domain.strategies.regional import center_loads
+from controlplane.domain.strategies.rules import max_known
 from controlplane.domain.strategies.situation import Muster, Note, Situation
 from controlplane.domain.topology import ROLE_ORDER, StrategyName
 
@@ -79,11 +81,26 @@ def _roll(situation: Situation, limits: EnvelopeLimits) -> _Roll:
     return _Roll(
         situation=situation,
         limits=limits,
-        use=use_by_share(situation),
+        use=_use(situation, limits),
         active=tuple(i for i, center in centers if center.active),
         reserves=tuple(reserves),
         joined=tuple(i for i in reserves if situation.applied[i] >= NEGLIGIBLE),
         lost=sum(center.serves and not center.cluster.endpoints for _, center in centers),
+    )
+
+
+def _use(situation: Situation, limits: EnvelopeLimits) -> UseByShare:
+    """Utilisation of the machines; of a regional service its load too, hot where it is critical."""
+    use = use_by_share(situation)
+    loads = center_loads(situation) if situation.regions else ()
+    if isinstance(loads, Note) or not loads:
+        return use
+    total = math.fsum(one.rate for one in loads)
+    hot = limits.hot_level / situation.service.regional.critical_load
+    pairs = list(zip(use.per_share, use.standing, loads, strict=True))
+    return UseByShare(
+        per_share=tuple(max_known((u, hot * one.per_rate * total)) for u, _, one in pairs),
+        standing=tuple(max_known((s, hot * one.standing)) for _, s, one in pairs),
     )
 
 

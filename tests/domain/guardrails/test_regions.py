@@ -9,10 +9,10 @@ from controlplane.domain.guardrails.envelope import judge, passages
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.regions import limits_of
 from controlplane.domain.guardrails.state import Concession, GuardState, Outcome, Verdict
-from controlplane.domain.strategies.regions import Rows, in_force, summed
+from controlplane.domain.strategies.regions import Rows, farthest, in_force, summed
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import Proposal, Situation
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.topology import Role, StrategyName
 from tests.domain.three_regions import RegionalWorld, center, make_service
 from tests.domain.two_centers import make_service as usual_service
 
@@ -185,3 +185,22 @@ def test_a_split_by_region_is_not_shifted_by_chance() -> None:
     limits = replace(limits_of(situation.service, EnvelopeLimits()), dither=DitherMode.ALL)
     verdict = judge(propose(situation), situation, GuardState(), limits)
     assert verdict.state.dither is None
+
+
+def test_a_reserve_joins_when_all_servers_are_critical_and_leaves_again() -> None:
+    centers = (*RegionalWorld({}).centers[:2], center("west", 60.0, role=Role.CLOUD))
+    world = RegionalWorld(demand={"north": 80.0, "south": 60.0}, centers=centers)
+    for _ in range(4):
+        world.cycle()
+    assert world.rows()[0] == (1.0, 0.0, 0.0)
+    # Their connections are critical; the machines have half of their capacity left.
+    world.demand = {"north": 95.0, "south": 76.0}
+    for _ in range(12):
+        world.cycle()
+    joined = world.loads()
+    assert joined[2] > 0.1
+    assert max(joined) <= 0.85
+    world.demand = {"north": 50.0, "south": 40.0}
+    for _ in range(40):
+        world.cycle()
+    assert farthest(world.rows()[:2], ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))) < 1e-9

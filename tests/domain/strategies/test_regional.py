@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from controlplane.domain.strategies.regional import alarming, center_loads, load_of
 from controlplane.domain.strategies.registry import propose
-from controlplane.domain.strategies.situation import Note, Proposal, Situation
+from controlplane.domain.strategies.situation import Muster, Note, Proposal, Situation
 from controlplane.domain.telemetry import Sample, extended
 from controlplane.domain.topology import EVERYWHERE, GatewayGroup, RegionalRule, Role, StrategyName
 from tests.domain.three_regions import (
@@ -239,9 +239,10 @@ def test_a_reserve_that_has_joined_takes_what_the_others_cannot() -> None:
     world = RegionalWorld(demand={"north": 120.0, "south": 60.0}, centers=centers)
     for _ in range(4):
         world.measure()
-    situation = world.situation()
-    assert propose(situation).shares[2] == pytest.approx(0.0, abs=1e-6)
-    joined = replace(situation, muster=replace(situation.muster, bearing=(True, True, True)))
+    joined = world.situation()
+    assert joined.muster.joining == ("dc-west",)
+    alone = replace(joined, muster=Muster())
+    assert propose(alone).shares[2] == pytest.approx(0.0, abs=1e-6)
     # It has reported nothing yet.
     samples = {name: own for name, own in joined.window.samples.items() if name != "dc-west"}
     joined = replace(joined, window=replace(joined.window, samples=samples))
