@@ -56,8 +56,8 @@ async def test_a_changed_file_costs_the_model_its_service_until_it_is_uploaded_a
     file.write_bytes(body)
     async with house(_settings(tmp_path), "http://test") as built:
         assert _damaged(built) == [f"service/tickets model/{digest}"]
-        assert await _decided(built) == StrategyName.CPU_EQUALIZER
-        assert _rung(built) is Rung.EQUALIZER
+        assert await _decided(built) == StrategyName.OBSERVED_LAWS
+        assert _rung(built) is Rung.LAWS
         await built.services.models.enroll(upload(), OPERATOR)
         assert await _decided(built) in (StrategyName.GREYBOX, StrategyName.HYBRID)
         assert (_rung(built), _damaged(built)) == (Rung.LIVE, [])

@@ -1,11 +1,12 @@
 """The ladder of a service: how far it is on the way from a declared ratio to a learned one.
 
-capacity -> equalizer -> shadow -> live. A service climbs as metrics and models come, and falls
-as they go: without CPU to the ratio of capacities, without a model that may decide to the rule.
-One of more than two data centres that no model knows stands at laws instead of equalizer.
+capacity -> equalizer -> laws -> shadow -> live. A service climbs as metrics and models come, and
+falls as they go: without a model that may decide to the laws of what is measured, without response
+times to equal CPU, without CPU to the ratio of capacities.
 Shown by the API, status and console; nothing is decided by it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -23,11 +24,18 @@ class Rung(StrEnum):
     RULE = "rule"
     CAPACITY = "capacity"
     EQUALIZER = "equalizer"
-    # Queue laws of the declared machines decide: more than two data centres.
+    # Queue laws of the declared machines and of what is measured just now decide.
     LAWS = "laws"
-    # The rule decides, and a model proves itself beside it.
+    # One of those still decides, and a model proves itself beside it.
     SHADOW = "shadow"
     LIVE = "live"
+
+
+# By which rule the newest decision was made.
+ANSWERED: Mapping[str, Rung] = {
+    StrategyName.OBSERVED_LAWS: Rung.LAWS,
+    StrategyName.CPU_EQUALIZER: Rung.EQUALIZER,
+}
 
 
 def standing_demotion(
@@ -72,7 +80,5 @@ def rung(of: Climber) -> Rung:
         return Rung.LIVE
     if of.shadow is not None:
         return Rung.SHADOW
-    answered = None if of.decision is None else of.decision.strategy
-    if answered == StrategyName.GREYBOX and demotion is None:
-        return Rung.LAWS
-    return Rung.EQUALIZER if answered == StrategyName.CPU_EQUALIZER else Rung.CAPACITY
+    answered = "" if of.decision is None else of.decision.strategy
+    return ANSWERED.get(answered, Rung.CAPACITY)

@@ -214,7 +214,7 @@ def _demoted(service: str, digest: str, words: str) -> Observation:
         code="model_demoted",
         subject=f"service/{service}",
         message=f"model {digest[:12]} is demoted: {words}",
-        held="the strategy runs as cpu_equalizer",
+        held="the strategy runs as observed_laws",
         force=f"signalbox models promote {service} {digest[:12]}, or promote a better one",
     )
 

@@ -13,7 +13,7 @@ from tests.ports.examples import decision
 
 CHAMPION, SHADOW = LearnedModel(digest="m1"), LearnedModel(digest="m2")
 BY_CPU = replace(decision(1000.0), strategy="cpu_equalizer")
-BY_LAWS = replace(decision(1000.0), strategy="greybox")
+BY_LAWS = replace(decision(1000.0), strategy="observed_laws")
 BY_CAPACITY = replace(decision(1000.0), strategy="capacity")
 LOST = replace(BY_CPU, state=GuardState(demotion=Demotion(model="m1", time_s=900.0, reason="lost")))
 NEW = Climber(
@@ -33,7 +33,8 @@ NEW = Climber(
         ({"decision": BY_CPU}, Rung.EQUALIZER),
         ({"decision": BY_LAWS}, Rung.LAWS),
         ({"decision": BY_LAWS, "champion": CHAMPION}, Rung.LIVE),
-        ({"decision": replace(LOST, strategy="greybox"), "champion": CHAMPION}, Rung.CAPACITY),
+        ({"decision": replace(LOST, strategy="hybrid"), "champion": CHAMPION}, Rung.CAPACITY),
+        ({"decision": replace(LOST, strategy="observed_laws"), "champion": CHAMPION}, Rung.LAWS),
         ({"decision": BY_CPU, "shadow": SHADOW}, Rung.SHADOW),
         ({"decision": BY_CPU, "champion": CHAMPION}, Rung.LIVE),
         ({"decision": LOST, "champion": CHAMPION}, Rung.EQUALIZER),

@@ -118,7 +118,7 @@ async def test_a_champion_that_turned_bad_is_demoted_after_12_forecasts(kind: st
     assert (await story.events())[-1] == (PromotionEvent.DEMOTED, kind)
     await story.live(2)
     decision = story.rig.loop.decisions["tickets"]
-    assert (decision.strategy, decision.model) == (StrategyName.CPU_EQUALIZER, "")
+    assert (decision.strategy, decision.model) == (StrategyName.OBSERVED_LAWS, "")
     assert story.codes[0] == "skill_demoted"
     assert story.findings(Source.LOOP) == []
     assert (await story.events())[-2:] == [
@@ -168,7 +168,7 @@ async def test_a_shadow_that_proves_itself_is_promoted_by_itself() -> None:
     await story.enroll("sound")
     await story.live(JUDGED - 1)
     decision = story.rig.loop.decisions["tickets"]
-    assert (decision.strategy, decision.model) == (StrategyName.CPU_EQUALIZER, "")
+    assert (decision.strategy, decision.model) == (StrategyName.OBSERVED_LAWS, "")
     assert decision.trial is not None
     assert (decision.trial.model, decision.trial.strategy) == ("sound", "projected_mlp")
     assert story.champion == ""
@@ -297,7 +297,7 @@ async def test_a_model_is_demoted_when_its_data_centers_change_places() -> None:
     await story.rig.declare(_exchanged(story.rig.fleets.current.fleet))
     await story.live(1)
     decision = story.rig.loop.decisions["tickets"]
-    assert (decision.centers[0], decision.strategy) == ("beijing-2", StrategyName.CPU_EQUALIZER)
+    assert (decision.centers[0], decision.strategy) == ("beijing-2", StrategyName.OBSERVED_LAWS)
     assert (story.codes[0], story.findings()) == ("skill_demoted", ["model_demoted"])
     assert decision.state.demotion is not None
     assert decision.state.demotion.reason.endswith("they are beijing-2/beijing-1 now")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from controlplane.domain.guardrails.draft import NEGLIGIBLE, distance, predicted_ms
-from controlplane.domain.strategies.projection import SATURATED, declared_uses, trusted_laws
+from controlplane.domain.strategies.projection import SATURATED, declared_uses
 from controlplane.domain.strategies.rules import max_known
 from controlplane.domain.strategies.situation import Proposal, Shares, Situation, once
 from controlplane.domain.telemetry import load_measure, reading
@@ -127,10 +127,7 @@ def foretold(ledger: Ledger, situation: Situation, proposal: Proposal, shares: S
     if ledger.pending is not None and distance(ledger.pending.shares, shares) < NEGLIGIBLE:
         return ledger
     persisted = cycle_ms(situation)
-    predicted = predicted_ms(proposal, shares)
-    if proposal.center_curves and not trusted_laws(situation):
-        # The declared machines spoke, not the model.
-        predicted = None
+    predicted = predicted_ms(proposal, shares) if proposal.modeled else None
     if persisted is None or (predicted is None and not proposal.failed):
         return replace(ledger, pending=None)
     forecast = Forecast(

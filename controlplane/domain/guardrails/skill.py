@@ -84,7 +84,7 @@ def skilled(draft: Draft, situation: Situation, state: GuardState, limits: Envel
     if situation.model is None:
         return draft
     reverts = len(recent_reverts(situation, state, limits)) + (draft.course is Course.REVERT)
-    if reverts >= limits.skill_reverts and draft.proposal.predicts:
+    if reverts >= limits.skill_reverts and draft.proposal.modeled:
         reason = f"{reverts} reverts within {REVERT_MEMORY * limits.changes_window_s:g} s"
     else:
         skill = read(state.ledger, situation.model, limits)

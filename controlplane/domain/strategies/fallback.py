@@ -1,9 +1,9 @@
 """What decides without a trained model: the rule `observed_laws`, and the ladder below it.
 
 A learned strategy that has no model, or whose model was demoted, falls back to `observed_laws`,
-from there to `cpu_equalizer` (no response times, no use) and to the static ratio (no CPU). Measured
-in worlds with known truth, `observed_laws` is the best of the three where CPU is the bottleneck,
-and where it is not, the equaliser is ruinous and this rule is as good as holding still.
+from there to `cpu_equalizer` (no response times) and to the static ratio (no CPU). Measured in
+worlds with known truth, `observed_laws` is the best of the three where CPU is the bottleneck; where
+it is not, the equaliser is ruinous and this rule is as good as holding still.
 """
 
 import numpy as np
@@ -17,6 +17,10 @@ from controlplane.domain.strategies.spread import spread, without_model
 from controlplane.domain.topology import StrategyName
 
 TWO = 2
+UNKNOWN = Note(
+    code="laws_unknown",
+    message="a data centre shows no CPU above idle, or nobody a response time under load",
+)
 
 
 def observed_laws(situation: Situation) -> Proposal:
@@ -26,16 +30,11 @@ def observed_laws(situation: Situation) -> Proposal:
     if note := rules.missing_metrics(situation):
         return rules.hold(situation, StrategyName.OBSERVED_LAWS, note)
     uses, laws = declared_uses(situation), laws_of(situation)
-    if len(laws) < TWO or not all(use.by_cpu for use in uses):
-        note = Note(
-            code="laws_unknown", message="a data centre shows no CPU above idle, or no time"
-        )
-        return rules.with_notes(rules.cpu_equalizer(situation), note)
-    objective_ms = objective(situation, laws, uses)
-    if not np.isfinite(objective_ms).all():
-        note = Note(code="load_unknown", message="load or use of a data centre is unknown")
-        return rules.with_notes(rules.cpu_equalizer(situation), note)
-    return choose(situation, StrategyName.OBSERVED_LAWS, objective_ms, learned=False)
+    if len(laws) == TWO and all(use.by_cpu for use in uses):
+        objective_ms = objective(situation, laws, uses)
+        if np.isfinite(objective_ms).all():
+            return choose(situation, StrategyName.OBSERVED_LAWS, objective_ms, learned=False)
+    return rules.with_notes(rules.cpu_equalizer(situation), UNKNOWN)
 
 
 def fall_back(situation: Situation, note: Note) -> Proposal:

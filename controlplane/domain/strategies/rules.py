@@ -1,7 +1,7 @@
 """Strategies without a model: static, capacity, cpu_equalizer and threshold.
 
-Called through the registry, and by the learned strategies as the ladder that they fall back
-along. Work for any number of data centres.
+Called through the registry, and by `fallback` and `spread` as the lower rungs of their ladder.
+Work for any number of data centres.
 """
 
 import math
@@ -122,11 +122,6 @@ def threshold(situation: Situation) -> Proposal:
     return Proposal(
         strategy=StrategyName.THRESHOLD, shares=normalized(shares), urgent=True, notes=(note,)
     )
-
-
-def fall_back(situation: Situation, note: Note) -> Proposal:
-    """What a learned strategy proposes when it cannot: the equaliser, else the static ratio."""
-    return with_notes(cpu_equalizer(situation), note)
 
 
 def hold(situation: Situation, strategy: str, *notes: Note) -> Proposal:

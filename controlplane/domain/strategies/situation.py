@@ -18,7 +18,7 @@ from controlplane.domain.findings import Observation
 from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.strategies.regions import Rows, SourceRegion
 from controlplane.domain.telemetry import ServiceWindow
-from controlplane.domain.topology import Cluster, Datacenter, Role, Service
+from controlplane.domain.topology import Cluster, Datacenter, Role, Service, StrategyName
 
 FloatArray = NDArray[np.float64]
 
@@ -283,3 +283,8 @@ class Proposal:
     def predicts(self) -> bool:
         """Whether it says what a split would bring."""
         return bool(self.curve or self.center_curves)
+
+    @property
+    def modeled(self) -> bool:
+        """Whether a trained model says so, and not the laws that stand in for one."""
+        return self.predicts and self.strategy != StrategyName.OBSERVED_LAWS

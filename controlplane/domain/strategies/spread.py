@@ -19,7 +19,13 @@ from controlplane.domain.strategies.projection import (
     trusted_laws,
 )
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
-from controlplane.domain.strategies.rules import failed, fall_back, hold, missing_metrics
+from controlplane.domain.strategies.rules import (
+    cpu_equalizer,
+    failed,
+    hold,
+    missing_metrics,
+    with_notes,
+)
 from controlplane.domain.strategies.situation import GRID_OF_MANY as GRID
 from controlplane.domain.strategies.situation import (
     CenterCurve,
@@ -42,20 +48,21 @@ UNKNOWN = Note(
 
 def spread(situation: Situation) -> Proposal:
     """The split with the smallest load-weighted response time in steps of 0.01."""
-    if note := missing_metrics(situation):
-        return hold(situation, StrategyName.GREYBOX, note)
     laws = trusted_laws(situation)
+    strategy = StrategyName.GREYBOX if laws else StrategyName.OBSERVED_LAWS
+    if note := missing_metrics(situation):
+        return hold(situation, strategy, note)
     notes = () if laws else (_stand_in(situation),)
     laws = laws or observed_laws(situation)
     if not laws:
-        return fall_back(situation, UNKNOWN)
+        return with_notes(cpu_equalizer(situation), UNKNOWN)
     curves = center_curves(situation, laws)
     parts = GRID * np.array([curve.response_time_ms for curve in curves])
     if not np.isfinite(parts[list(situation.bearing)]).all():
-        return unanswered(situation, StrategyName.GREYBOX)
+        return unanswered(situation, strategy)
     split = allocated(np.nan_to_num(parts), _bounds(situation))
     return Proposal(
-        strategy=StrategyName.GREYBOX,
+        strategy=strategy,
         shares=tuple(part / HUNDREDTHS for part in split),
         center_curves=curves,
         notes=notes,
@@ -90,7 +97,7 @@ def unanswered(situation: Situation, strategy: str) -> Proposal:
         if bears
     )
     if not (known and trusted_laws(situation)):
-        return fall_back(situation, UNKNOWN)
+        return with_notes(cpu_equalizer(situation), UNKNOWN)
     note = Note(
         code="prediction_not_finite", message="the queue laws have no finite answer to known facts"
     )

@@ -145,8 +145,9 @@ def test_declared_machines_are_no_forecast_of_the_model() -> None:
     pending = foretold(Ledger(model="m1"), facts(), proposal, HALF).pending
     assert pending is not None
     assert (pending.predicted_ms, pending.span) == (50.0, pytest.approx(1 / 6, rel=1e-5))
-    without = facts(model=law_model(laws=()))
-    assert foretold(Ledger(model="m1"), without, proposal, HALF).pending is None
+    for said in (proposal, valley(0.5)):
+        stand_in = replace(said, strategy="observed_laws")
+        assert foretold(Ledger(model="m1"), facts(), stand_in, HALF).pending is None
 
 
 def test_a_response_time_of_0_is_no_measure() -> None:

@@ -150,7 +150,7 @@ def test_a_demoted_strategy_runs_as_the_rule_until_a_promotion(strategy: Strateg
     without = situation(strategy, load=Load(total_rps=60.0))
     without = replace(without, demoted_model="m1")
     proposal = propose(without)
-    assert proposal.strategy == StrategyName.CPU_EQUALIZER
+    assert proposal.strategy == StrategyName.OBSERVED_LAWS
     assert proposal.notes[0].code == "skill_demoted"
     state = run(proposal, without, GuardState(demotion=demotion)).state
     assert (state.demotion, state.ledger) == (demotion, Ledger())

@@ -5,11 +5,10 @@ import pytest
 from numpy.typing import NDArray
 
 from controlplane.domain.features import FEATURE_NAMES
-from controlplane.domain.strategies.candidates import GRID
-from controlplane.domain.strategies.greybox import objective
-from controlplane.domain.strategies.projection import projected_loads
+from controlplane.domain.strategies.candidates import GRID, objective
+from controlplane.domain.strategies.projection import fitted_uses, projected_loads
 from controlplane.domain.strategies.registry import propose
-from controlplane.domain.strategies.situation import LearnedModel
+from controlplane.domain.strategies.situation import LearnedModel, Situation
 from controlplane.domain.topology import Role, StrategyName
 from tests.domain.two_centers import (
     LAWS,
@@ -29,6 +28,11 @@ GREY = (StrategyName.GREYBOX, StrategyName.HYBRID)
 EVERYWHERE = {"feature_low": (-np.inf,) * 14, "feature_high": (np.inf,) * 14}
 
 
+def along(facts: Situation) -> FloatArray:
+    """The objective by the laws of this world."""
+    return objective(facts, LAWS, fitted_uses(facts))
+
+
 def no_correction(x: FloatArray) -> FloatArray:
     """Five members that all agree with the law."""
     return np.zeros((5, len(x)))
@@ -45,7 +49,7 @@ def test_greybox_finds_the_best_ratio_of_a_world_it_knows(total_rps: float) -> N
 
 def test_the_curve_is_the_response_time() -> None:
     load = Load()
-    curve = objective(situation(load=load), LAWS)
+    curve = along(situation(load=load))
     truth = [mean_ms(load, (r, 1 - r)) for r in GRID]
     np.testing.assert_allclose(curve, truth, rtol=1e-9)
 
@@ -66,10 +70,10 @@ def test_a_saturation_below_full_cpu_counts() -> None:
 
 def test_the_profile_projects_the_load_ahead() -> None:
     rising = tuple(0.5 + part / 288 for part in range(288))
-    flat = objective(situation(), LAWS)
-    ahead = objective(situation(model=law_model(profile=rising)), LAWS)
+    flat = along(situation())
+    ahead = along(situation(model=law_model(profile=rising)))
     assert (ahead > flat).all()
-    constant = objective(situation(model=law_model(profile=(1.0,) * 24)), LAWS)
+    constant = along(situation(model=law_model(profile=(1.0,) * 24)))
     np.testing.assert_allclose(constant, flat)
 
 
@@ -102,11 +106,11 @@ def test_without_cpu_the_declared_capacity_stands_in(strategy: StrategyName) -> 
     [(None, "model_missing"), (LearnedModel(digest="m"), "laws_untrusted")],
     ids=["none", "untrusted"],
 )
-def test_without_laws_the_equalizer_answers(
+def test_without_laws_those_of_what_is_measured_answer(
     strategy: StrategyName, model: LearnedModel | None, code: str
 ) -> None:
     proposal = propose(situation(strategy, model=model))
-    assert proposal.strategy == "cpu_equalizer"
+    assert proposal.strategy == "observed_laws"
     assert codes(proposal.notes) == [code]
 
 

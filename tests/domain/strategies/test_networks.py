@@ -135,7 +135,7 @@ def test_a_silent_center_holds(strategy: StrategyName) -> None:
 @pytest.mark.parametrize("strategy", NETWORKS)
 def test_without_a_network_the_ladder_answers(strategy: StrategyName) -> None:
     proposal = propose(situation(strategy, model=law_model()))
-    assert proposal.strategy == "cpu_equalizer"
+    assert proposal.strategy == "observed_laws"
     assert codes(proposal.notes) == ["model_missing"]
     assert not proposal.learned
 

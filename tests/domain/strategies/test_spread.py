@@ -109,7 +109,7 @@ def test_many_centers_get_the_best_split_of_their_laws(
     situation = facts(count, 110.0, learned)
     situation = replace(situation, service=replace(situation.service, strategy=strategy))
     proposal = propose(situation)
-    assert proposal.strategy == StrategyName.GREYBOX
+    assert proposal.strategy == (StrategyName.GREYBOX if learned else StrategyName.OBSERVED_LAWS)
     assert codes(proposal.notes) == ([] if learned else ["laws_declared"])
     model = situation.model
     parts = GRID_OF_MANY * np.array(

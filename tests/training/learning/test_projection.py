@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from controlplane.domain.strategies.candidates import GRID
-from controlplane.domain.strategies.greybox import objective
+from controlplane.domain.strategies.candidates import GRID, objective
 from controlplane.domain.strategies.networks import projected_rows
+from controlplane.domain.strategies.projection import fitted_uses
 from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.strategies.situation import Center, LearnedModel, Situation
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended
@@ -78,7 +78,8 @@ def test_rows_are_projected_as_serving_projects(rows: Dataset, at: int) -> None:
     np.testing.assert_allclose(
         projected_inputs(asked, LAWS)[-1], projected_rows(now)[at], rtol=1e-12
     )
-    np.testing.assert_allclose(greybox_ms(asked, LAWS)[-1], objective(now, LAWS)[at], rtol=1e-12)
+    expected = objective(now, LAWS, fitted_uses(now))[at]
+    np.testing.assert_allclose(greybox_ms(asked, LAWS)[-1], expected, rtol=1e-12)
 
 
 def test_missing_metrics_stay_missing(rows: Dataset) -> None:
