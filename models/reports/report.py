@@ -133,7 +133,7 @@ class Curve:
     """Response time against ratio by one strategy, along the report's ratios.
 
     Attributes:
-        predicted_ms: mean over the rows of the scene.
+        predicted_ms: median over the rows of the scene.
         low_ms, high_ms: the 90 % interval, from the residuals in the load band; () is unknown.
         chosen: the ratio with the smallest prediction, before any guardrail.
     """

@@ -16,7 +16,7 @@ from training.reports.residuals import INTERVAL, MIN_INTERVAL_ROWS, Held, interv
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# Enough that the mean curve is that of the band and not of one minute.
+# Enough that the median curve is that of the band and not of one minute.
 CURVE_ROWS = 60
 OBSERVED_ROWS = 150
 
@@ -59,17 +59,20 @@ def scenes(
 
 
 def _curve(strategy: StrategyName, candidates: FloatArray, held: Held, band: int) -> Curve | None:
-    """The mean of the curves (n, 61); None when no row can be answered."""
+    """The median of the curves (n, 61); None when no row can be answered.
+
+    The median, because a few minutes in overload would lift the mean above nearly all rows.
+    """
     known = candidates[np.isfinite(candidates).all(axis=1)]
     if not len(known):
         return None
-    mean = known.mean(axis=0)
+    middle = np.median(known, axis=0)
     seen = held.log_residual[held.band == band]
     low, high = interval(seen, INTERVAL) if seen.size >= MIN_INTERVAL_ROWS else (np.nan, np.nan)
     return Curve(
         strategy=strategy.value,
-        predicted_ms=figures(mean),
-        low_ms=figures(mean * np.exp(low)) if np.isfinite(low) else (),
-        high_ms=figures(mean * np.exp(high)) if np.isfinite(high) else (),
-        chosen=float(GRID[np.argmin(mean)]),
+        predicted_ms=figures(middle),
+        low_ms=figures(middle * np.exp(low)) if np.isfinite(low) else (),
+        high_ms=figures(middle * np.exp(high)) if np.isfinite(high) else (),
+        chosen=float(GRID[np.argmin(middle)]),
     )

@@ -8,7 +8,7 @@ SignalboxReport.words = (() => {
     strategy: "Strategy", missing: "What is missing", refused: "Failed its examination",
     identity: (m) => `${m.service}, ${m.kind}, trained ${m.created}`,
     aliases: "alias", none: "none",
-    choices: "Response time against ratio", choicesWords: "Mean prediction over rows of each load band, with its "
+    choices: "Response time against ratio", choicesWords: "Median prediction over rows of each load band, with its "
       + "90 % interval. Shaded: ratios seen in training (support). Gray points: observed. Dotted: the ratio in force then.",
     band: (name, load, unit) => `${({ low: "Low", middle: "Middle", high: "High", peak: "Peak" })[name] || name} load, ${load} ${unit}`,
     ratio: "ratio (primary's share)", responseMs: "response time, ms",
@@ -38,7 +38,7 @@ SignalboxReport.words = (() => {
     strategy: "策略", missing: "缺少的内容", refused: "未通过检验",
     identity: (m) => `${m.service}，${m.kind}，训练于 ${m.created}`,
     aliases: "别名", none: "无",
-    choices: "响应时间与比例", choicesWords: "各负载段的平均预测及其 90 % 区间。阴影：训练中出现过的比例（支持域）。灰点：实测。点线：当时生效的比例。",
+    choices: "响应时间与比例", choicesWords: "各负载段的预测中位数及其 90 % 区间。阴影：训练中出现过的比例（支持域）。灰点：实测。点线：当时生效的比例。",
     band: (name, load, unit) => `${({ low: "低", middle: "中", high: "高", peak: "峰值" })[name] || name}负载，${load} ${unit}`,
     ratio: "比例（主中心份额）", responseMs: "响应时间，ms",
     observed: "实测", current: "当前", chosen: (name) => `${name} 的选择`, interval: "90 % 区间", support: "支持域",
