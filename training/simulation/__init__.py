@@ -9,6 +9,7 @@
     site            many lanes of one world, minute by minute
     simulator       a whole run as a data set; outputs: as files and facts
     truth           what any split would have given; site_truth: of more than two centers
+    tail            what one request in a hundred exceeds
 
 Nothing here asks a strategy or trains.
 """

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from training import dataset, site_dataset
-from training.simulation import simulator, site_truth, truth
+from training.simulation import simulator, site_truth, tail, truth
 from training.simulation.truth import Truth
 from training.simulation.weather import Weather
 from training.simulation.world import World
@@ -37,7 +37,21 @@ def write(run: Run, out: Path, truth_out: Path | None) -> Facts:
     best = truth.find_truth(run.world, run.weather, run.shares[0])
     if truth_out is not None:
         truth.write_csv(best, truth_out)
-    return {"world": run.world.name, "rows": len(rows), **_facts(run.world, best)}
+    return {
+        "world": run.world.name,
+        "rows": len(rows),
+        **_facts(run.world, best),
+        **_tails(run, {"half": 0.5, "best_static": best.best_static_ratio}),
+    }
+
+
+def _tails(run: Run, held: dict[str, float]) -> Facts:
+    """What 1 % of the requests of a minute exceed, in the mean of all minutes."""
+    splits = {name: np.array([[ratio], [1.0 - ratio]]) for name, ratio in held.items()}
+    return {
+        f"{name}_p99_ms": float(tail.p99_ms(run.world, run.weather, shares).mean())
+        for name, shares in ({"applied": run.shares} | splits).items()
+    }
 
 
 def _facts(world: World, best: Truth) -> Facts:
@@ -88,6 +102,7 @@ def _write_site(run: Run, out: Path, truth_out: Path | None) -> Facts:
         "equal_ms": mean_ms(best.equal_ms),
         "oracle_ms": mean_ms(best.oracle_ms),
         "equal_regret_pct": _above_pct(mean_ms(best.equal_ms), mean_ms(best.oracle_ms)),
+        "applied_p99_ms": float(tail.p99_ms(run.world, run.weather, run.shares).mean()),
     }
 
 

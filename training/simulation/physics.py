@@ -75,6 +75,11 @@ def constants(world: World) -> Constants:
     return Constants(**{field.name: _column(world, field.name) for field in fields(Constants)})
 
 
+def tangent_from(world: World) -> float:
+    """The utilization from which the wait goes on as its tangent."""
+    return TANGENT_FROM if world.users is None else CLOSED_EDGE
+
+
 def utilization(centers: Constants, strain: Strain, rate_rps: FloatArray) -> FloatArray:
     """Busy share of what each center has, >= 0; above 1 it cannot keep up."""
     load = rate_rps * strain.slowdown / centers.capacity_rps + strain.batch
@@ -82,23 +87,40 @@ def utilization(centers: Constants, strain: Strain, rate_rps: FloatArray) -> Flo
 
 
 def response_ms(
-    centers: Constants, strain: Strain, rho: FloatArray, tangent_from: float = TANGENT_FROM
+    centers: Constants, strain: Strain, rho: FloatArray, edge: float = TANGENT_FROM
 ) -> FloatArray:
     """Expected response time of each center in ms, caches warm."""
+    served_ms = service_ms(centers, strain, rho)
+    return np.asarray(centers.network_ms + served_ms + wait_ms(centers, strain, rho, edge))
+
+
+def service_ms(centers: Constants, strain: Strain, rho: FloatArray) -> FloatArray:
+    """Expected time in a server, in ms."""
     busy = np.minimum(rho, 1.0)
     service = centers.service_ms * (1.0 + centers.contention * busy * busy)
     if centers.slow_service.any():
         service = service * (1.0 + centers.slow_service * (strain.slowdown - 1.0))
     if centers.knee_ms.any():
         service = service + centers.knee_ms / (1.0 + np.exp((centers.knee_at - rho) / KNEE_WIDTH))
-    servers = centers.servers * strain.available
-    wait_ms = centers.variability * centers.service_ms / servers
-    sakasegawa = np.sqrt(2.0 * (servers + 1.0)) - 1.0
-    power = sakasegawa
+    return np.asarray(service)
+
+
+def wait_ms(
+    centers: Constants, strain: Strain, rho: FloatArray, edge: float = TANGENT_FROM
+) -> FloatArray:
+    """Expected time in the queue, in ms."""
+    power = np.sqrt(2.0 * (centers.servers * strain.available + 1.0)) - 1.0
     if centers.wait_power.any():
-        power = np.where(centers.wait_power > 0, centers.wait_power, sakasegawa)
-    wait = wait_ms * _waiting(rho, power, centers.wait_pole, tangent_from)
-    return np.asarray(centers.network_ms + service + wait)
+        power = np.where(centers.wait_power > 0, centers.wait_power, power)
+    waiting = _waiting(rho, power, centers.wait_pole, edge)
+    return np.asarray(wait_unit_ms(centers, strain) * waiting)
+
+
+def wait_unit_ms(centers: Constants, strain: Strain) -> FloatArray:
+    """tau: between two requests that leave a center whose servers are all busy, in ms."""
+    return np.asarray(
+        centers.variability * centers.service_ms / (centers.servers * strain.available)
+    )
 
 
 def closed_loop_rps(
@@ -170,17 +192,15 @@ def _column(world: World, name: str) -> FloatArray:
     return np.array([[float(getattr(center, name))] for center in world.centers])
 
 
-def _waiting(
-    rho: FloatArray, power: FloatArray, pole: FloatArray, tangent_from: float
-) -> FloatArray:
-    """Mean wait in units of tau: 0 at rho 0, a tangent past `tangent_from`."""
-    inside = np.minimum(rho, tangent_from)
+def _waiting(rho: FloatArray, power: FloatArray, pole: FloatArray, edge: float) -> FloatArray:
+    """Mean wait in units of tau: 0 at rho 0, a tangent past `edge`."""
+    inside = np.minimum(rho, edge)
     # A power of one is the usual case, and powers are slow.
     distance = 1.0 - inside if (pole == 1.0).all() else (1.0 - inside) ** pole
     value = inside**power / distance
     beyond = rho - inside
     if not beyond.any():
         return np.asarray(value)
-    edge = tangent_from**power / (1.0 - tangent_from) ** pole
-    slope = edge * (power / tangent_from + pole / (1.0 - tangent_from))
+    at_edge = edge**power / (1.0 - edge) ** pole
+    slope = at_edge * (power / edge + pole / (1.0 - edge))
     return np.asarray(value + slope * beyond)

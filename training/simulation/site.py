@@ -193,10 +193,9 @@ def _live(
     lanes: Lanes, state: SiteState, stretch: _Stretch, shares: FloatArray
 ) -> tuple[Happened, FloatArray, FloatArray]:
     """What happens, requests per second (lanes, m), and what caches know afterwards."""
-    rps, edge = stretch.arrival_rps, physics.TANGENT_FROM
+    rps, edge = stretch.arrival_rps, physics.tangent_from(lanes.world)
     if lanes.world.users is not None:
         rps = physics.closed_loop_rps(lanes.world, lanes.constants, stretch.strain, (rps, shares))
-        edge = physics.CLOSED_EDGE
     rate_rps = rps[:, None, :] * shares
     rho = physics.utilization(lanes.constants, stretch.strain, rate_rps)
     cost, known_share = _cold(lanes, state, shares)

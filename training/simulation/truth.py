@@ -59,13 +59,12 @@ class Outcome:
 def outcome(world: World, weather: Weather, shares: FloatArray) -> Outcome:
     """What `shares` (..., centers, n) or (..., centers, 1) would give, caches warm."""
     centers = physics.constants(world)
-    strain = _strain(weather)
-    rps, edge = weather.arrival_rps, physics.TANGENT_FROM
+    burden = strain(weather)
+    rps = weather.arrival_rps
     if world.users is not None:
-        rps = physics.closed_loop_rps(world, centers, strain, (rps, shares))
-        edge = physics.CLOSED_EDGE
-    rho = physics.utilization(centers, strain, rps[..., None, :] * shares)
-    ms = physics.response_ms(centers, strain, rho, edge)
+        rps = physics.closed_loop_rps(world, centers, burden, (rps, shares))
+    rho = physics.utilization(centers, burden, rps[..., None, :] * shares)
+    ms = physics.response_ms(centers, burden, rho, physics.tangent_from(world))
     mean_ms = (shares * ms).sum(axis=-2)
     return Outcome(
         utilization=rho,
@@ -96,11 +95,11 @@ def center_curves_ms(world: World, weather: Weather, grid: FloatArray) -> FloatA
     that come do not depend on the split.
     """
     centers = physics.constants(world)
-    strain = _strain(weather)
+    burden = strain(weather)
     curves = np.empty((len(world.centers), grid.size, weather.minutes))
     for index, share in enumerate(grid):
-        rho = physics.utilization(centers, strain, weather.arrival_rps * share)
-        curves[:, index] = physics.response_ms(centers, strain, rho)
+        rho = physics.utilization(centers, burden, weather.arrival_rps * share)
+        curves[:, index] = physics.response_ms(centers, burden, rho)
     return curves
 
 
@@ -114,7 +113,7 @@ def saturating(world: World, weather: Weather) -> NDArray[np.bool_]:
     if world.users is None:
         return np.zeros(weather.minutes, dtype=np.bool_)
     centers = physics.constants(world)
-    free_rps = physics.free_capacity_rps(centers, _strain(weather))
+    free_rps = physics.free_capacity_rps(centers, strain(weather))
     unloaded_ms = (free_rps * (centers.network_ms + centers.service_ms)).sum(axis=0)
     loop_ms = world.users.think_ms + unloaded_ms / free_rps.sum(axis=0)
     return np.asarray(weather.arrival_rps * world.users.think_ms / loop_ms > free_rps.sum(axis=0))
@@ -159,5 +158,6 @@ def write_csv(truth: Truth, path: Path) -> None:
     np.savetxt(path, table, fmt=formats, delimiter=",", header=",".join(names), comments="")
 
 
-def _strain(weather: Weather) -> Strain:
+def strain(weather: Weather) -> Strain:
+    """What burdens the centers in this weather."""
     return Strain(batch=weather.batch, slowdown=weather.slowdown, available=weather.available)

@@ -29,6 +29,7 @@ def test_rows_and_truth_of_every_world(tmp_path: Path, name: str) -> None:
     # Rows without a label are in the file and are left out by whoever reads it.
     assert 0.8 * facts["rows"] < len(rows) <= facts["rows"]
     assert 0 < facts["oracle_ms"] < facts["applied_ms"]
+    assert facts["applied_p99_ms"] > 3 * facts["applied_ms"]
     truth_rows = np.genfromtxt(tmp_path / "truth.csv", delimiter=",", names=True)
     assert len(truth_rows) == MINUTES - 1
     assert (truth_rows["oracle_ms"] <= truth_rows["applied_ms"] * 1.001).all()

@@ -65,7 +65,7 @@ def test_the_site_can_bear_its_world_and_half_wastes_something(name: str) -> Non
     assert judged.regret_pct(judged.held(0.5)) >= 3.0
     assert 0.2 <= np.median(GRID[judged.oracle]) <= 0.8
     # Moving beats the best that can be held, or there would be nothing to learn.
-    assert judged.regret_pct(judged.best_static()) >= 1.5
+    assert judged.regret_pct(judged.best_static()) >= 1.0
     if judged.world.users is None and judged.world.losses is None:
         assert judged.overloaded(judged.oracle) <= 60
 
