@@ -107,7 +107,7 @@ def test_shifts_by_chance_cost_next_to_nothing_and_intervals_hold() -> None:
     model = law_model(residual_spread=0.02)
     shifted = live_a_day(StrategyName.GREYBOX, model, replace(LIMITS, dither=DitherMode.ALL))
     assert shifted.mean_ms <= 1.002 * plain.mean_ms
-    assert plain.moves + 10 <= shifted.moves <= 60
+    assert plain.moves < shifted.moves <= 60
     for day in (plain, shifted):
         assert day.state.calibration.judged > 250
         assert 0.85 <= (day.state.calibration.coverage or 0.0) <= 0.95
