@@ -36,6 +36,8 @@ COLUMNS = (
     "ratio",
     "response_time_ms",
 )
+# Rows that are text at once: a year of minutes as text would be half a gigabyte.
+_AT_ONCE = 50_000
 _SHARES = ("cpu_avg", "cpu_max", "memory", "disk", "traffic_share")
 
 
@@ -98,12 +100,16 @@ class Dataset:
 
 def write_csv(dataset: Dataset, path: Path) -> None:
     """Write the rows; numbers keep nine digits, a missing one is an empty cell."""
-    columns = [_cells(column) for column in table(dataset).T]
+    rows = table(dataset)
+    digits = [_digits(column) for column in rows.T]
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows(zip(*columns, strict=True))
+        for start in range(0, len(rows), _AT_ONCE):
+            part = rows[start : start + _AT_ONCE].T
+            columns = [_cells(column, each) for column, each in zip(part, digits, strict=True)]
+            writer.writerows(zip(*columns, strict=True))
 
 
 def read_csv(path: Path) -> Dataset:
@@ -193,7 +199,10 @@ def _from_table(table: FloatArray) -> Dataset:
     )
 
 
-def _cells(column: FloatArray) -> list[str]:
+def _digits(column: FloatArray) -> int:
     # Epoch seconds need ten digits before the point.
-    digits = 13 if column.size and np.nanmax(np.abs(column), initial=0) > 1e9 else 9
+    return 13 if column.size and np.nanmax(np.abs(column), initial=0) > 1e9 else 9
+
+
+def _cells(column: FloatArray, digits: int) -> list[str]:
     return ["" if value != value else f"{value:.{digits}g}" for value in column.tolist()]
