@@ -16,6 +16,9 @@ def test_models_are_compared_promoted_and_rolled_back(console: Console) -> None:
     console.open()
     page = console.page
     page.get_by_role("link", name="Models").press("Enter")
+    page.get_by_label("Models of").select_option("search")
+    expect(page.locator("#no-models")).to_contain_text("signalbox models train")
+    page.get_by_label("Models of").select_option("tickets")
     expect(page.locator("#versions tr", has_text=second[:12])).to_have_count(1)
     page.get_by_role("button", name=f"Report {first[:12]}").click()
     expect(page.locator("#model-report")).to_be_focused()
@@ -43,6 +46,7 @@ def test_models_are_compared_promoted_and_rolled_back(console: Console) -> None:
 
 @pytest.mark.parametrize("console", [PHONE], indirect=True)
 def test_models_on_a_phone_in_chinese_without_the_right_to_promote(console: Console) -> None:
+    console.serve.declare(0.5)
     first, _ = console.serve.register_versions()
     wanted = {"name": "reader", "role": "viewer", "reason": "browser"}
     secret = console.serve.api("POST", "/v1/tokens", json=wanted).json()["secret"]
@@ -50,6 +54,7 @@ def test_models_on_a_phone_in_chinese_without_the_right_to_promote(console: Cons
     page.goto(f"{console.serve.url}/console/#models")
     console.enter(secret)
     page.get_by_role("button", name="中文").click()
+    page.locator("#model-service").select_option("tickets")
     expect(page.locator("#versions-title")).to_have_text("版本")
     page.get_by_role("button", name=f"报告 {first[:12]}").click()
     expect(page.locator("#model-report h2", has_text="响应时间与比例")).to_be_visible()

@@ -150,7 +150,7 @@ async function refresh() {
   running = true;
   try {
     await showServices();
-    const page = onModels() ? [models.show()] : [showSamples(), showDecision()];
+    const page = onModels() ? [models.show(services.map((service) => service.name))] : [showSamples(), showDecision()];
     await Promise.all([...page, showGateways(), showFindings()]);
     $("problem").textContent = "";
   } catch (error) {

@@ -1,10 +1,13 @@
 // The page of models: versions of a service, the report of one or of two side by side, the log of
 // promotions, and the buttons that move a model for those who may.
 
-import { Problem, read, readPage, send } from "./api.js";
+import { read, readPage, send } from "./api.js";
 import { currentLanguage, say } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
+
+// A year of weekly training.
+const MOST_VERSIONS = 50;
 
 let may = false; // whether this token may promote and roll back
 let shown = ""; // what the report shows now, so that a refresh does not draw it again
@@ -13,7 +16,7 @@ let problem = () => {};
 export function begin(onProblem) {
   problem = onProblem;
   $("compare-with").addEventListener("change", () => attempt(showReport));
-  $("model-service").addEventListener("change", () => attempt(show));
+  $("model-service").addEventListener("change", () => attempt(() => show()));
   $("download-report").addEventListener("click", () => attempt(download));
   $("roll-back").addEventListener("click", () => attempt(rollBack));
 }
@@ -24,19 +27,20 @@ export async function forToken() {
   shown = "";
 }
 
-export async function show() {
-  const models = (await read("/v1/models")).items;
-  const services = [...new Set(models.map((model) => model.service))].sort();
-  options($("model-service"), services, (name) => name);
-  const service = $("model-service").value;
-  const own = models.filter((model) => model.service === service);
-  $("no-models").hidden = models.length > 0;
-  $("models-of-service").hidden = !service;
-  if (!service) {
-    return;
+// `services` are the names of those that are declared; left out, they are as before.
+export async function show(services) {
+  if (services) {
+    options($("model-service"), services, (name) => name);
   }
-  await Promise.all([showVersions(own), showLog(service)]);
-  await showReport();
+  const service = $("model-service").value;
+  const query = `service=${encodeURIComponent(service)}&limit=${MOST_VERSIONS}`;
+  const models = service ? (await read(`/v1/models?${query}`)).items : [];
+  $("no-models").hidden = models.length > 0;
+  $("models-of-service").hidden = !models.length;
+  if (models.length) {
+    await Promise.all([showVersions(models), showLog(service)]);
+    await showReport();
+  }
 }
 
 async function showVersions(models) {
@@ -55,13 +59,7 @@ function preferred(models) {
 }
 
 async function showLog(service) {
-  let steps = [];
-  try {
-    steps = (await read(`/v1/services/${encodeURIComponent(service)}/promotions?limit=20`)).items;
-  } catch (error) {
-    // A service may have models and no longer be declared.
-    if (!(error instanceof Problem && error.status === 404)) throw error;
-  }
+  const steps = (await read(`/v1/services/${encodeURIComponent(service)}/promotions?limit=20`)).items;
   $("promotions").replaceChildren(...steps.map(logRow));
 }
 
