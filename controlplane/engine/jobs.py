@@ -112,7 +112,7 @@ class Jobs:
         """Queue the training of a service's model.
 
         Raises:
-            NotFound: the service is not declared. Invalid: it is not in two data centres.
+            NotFound: the service is not declared. Invalid: it is in one data centre only.
             Conflict: a job of this service is open. Retryable: too many are.
         """
         self._parts.workshop.check(service)

@@ -19,7 +19,7 @@ class TrainingOrder:
     """What to train.
 
     Attributes:
-        service: as declared, two data centres, primary first.
+        service: as declared, two data centres or more, primary first.
         seed: the same rows and seed give the same model.
         day_s: length of a day, for the daily profile of the load.
         settings: name of the training settings.
