@@ -151,3 +151,19 @@ def test_response_times_without_a_cause_are_not_trusted() -> None:
     )
     assert not found.trusted
     assert "scatter" in found.reason
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_knee_is_not_taken_for_a_bottleneck(seed: int) -> None:
+    """In W3 garbage collection begins at 62 % of the load, and the centres go on to be full."""
+    world = load_world("W3")
+    minutes = 14 * DAY_MINUTES + 1
+    drawn = weather.draw(world, minutes, seed)
+    rows = simulator.simulate(world, drawn, weather.operator_ratio(world, minutes, seed))
+    for series in (rows.primary, rows.secondary):
+        columns = LawRows(
+            response_time_ms=series.response_time_ms,
+            cpu=series.cpu_avg,
+            rate_rps=series.request_rate_rps,
+        )
+        assert fit_law(columns, Declared()).law.saturation > 0.7
