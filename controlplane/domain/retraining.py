@@ -15,6 +15,9 @@ from enum import StrEnum
 
 from controlplane.domain.drift import WINDOWS, drifted
 
+# One error counts as no more spreads than this: a centre that is full for two cycles makes two huge
+# errors, and the world has not changed.
+MOST_OF_ONE = 4.0
 # Newest errors that are read.
 ERRORS_KEPT = max(WINDOWS)
 
@@ -117,7 +120,9 @@ def mistaken(errors: Sequence[float], spread: float, limits: RetrainingLimits) -
     newest = tuple(errors)[-limits.error_cycles :]
     if len(newest) < limits.error_cycles or not spread > 0:
         return False
-    mean = math.fsum(abs(error) for error in newest) / len(newest)
+    most = MOST_OF_ONE * spread
+    known = (abs(error) if math.isinf(error) else min(abs(error), most) for error in newest)
+    mean = math.fsum(known) / len(newest)
     # Not a number counts as wrong.
     return not mean <= limits.error_ratio * spread
 

@@ -39,6 +39,11 @@ def test_early_when_six_cycles_are_wrong() -> None:
     assert due(replace(TRAINED, errors=signed), LIMITS) is Cause.MISTAKEN
 
 
+def test_two_huge_errors_are_not_six_large_ones() -> None:
+    assert due(replace(TRAINED, errors=(0.05,) * 4 + (2.0, -2.0)), LIMITS) is None
+    assert due(replace(TRAINED, errors=(0.12,) * 3 + (2.0, -2.0, 2.0)), LIMITS) is Cause.MISTAKEN
+
+
 def test_early_when_the_errors_are_small_and_on_one_side() -> None:
     # Under 2.4 spreads of 0.05, but over 4.2 standard errors of a mean of 48.
     assert due(replace(TRAINED, errors=(0.06,) * 48), LIMITS) is Cause.DRIFTED
