@@ -4,10 +4,14 @@ import dataclasses
 import json
 from pathlib import Path
 
+import pytest
+
+from controlplane.domain.strategies.situation import LearnedModel
 from models.artifact import canonical
 from models.reports.sheet import sheet
 from tests.builders import OPERATOR
 from tests.cli.conftest import Run, Server
+from tests.fakes import MemoryModelRegistry
 from tests.model_artifacts import artifact
 from tests.model_reports import report
 
@@ -41,6 +45,25 @@ def test_promotions_and_the_way_back(server: Server, run: Run) -> None:
         ("rolled-back", "m2-abcdef", "slow")
     ]
     assert run("models", "promotions", "other").code == 3
+
+
+def test_what_failed_its_examination_needs_force(
+    server: Server, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def by_digest(_store: MemoryModelRegistry, digest: str) -> LearnedModel:
+        return LearnedModel(digest=digest, objection="label_follows: shuffled")
+
+    monkeypatch.setattr(MemoryModelRegistry, "by_digest", by_digest)
+    server.do(server.house.declare())
+    server.do(server.house.models.enroll(b"tickets:m1-abcdef", OPERATOR, "trained"))
+    word = ("models", "promote", "tickets", "m1-abc", "--reason", "I know")
+    refused = run(*word)
+    assert refused.code == 5
+    assert "label_follows: shuffled" in refused.err
+    assert "[examination_failed]" in refused.err
+    assert run(*word, "--force").code == 0
+    log = run("models", "promotions", "tickets", "--json").out
+    assert "forced: I know" in log
 
 
 def test_status_tells_the_rung(server: Server, run: Run) -> None:
