@@ -52,7 +52,8 @@ def bad(kind: str, truth: Network) -> Network:
     draws = np.random.default_rng(0)
     answers: dict[str, Callable[[FloatArray], FloatArray]] = {
         "constant": lambda y: np.full(len(y), 80.0),
-        "inverted": lambda y: 160.0 - y,
+        # Not right by chance at any of these hours, as 160 - y is where the truth is 80.
+        "inverted": lambda y: 200.0 - y,
         "nan": lambda y: np.full(len(y), np.nan),
         "random": lambda y: draws.uniform(20.0, 200.0, len(y)),
     }

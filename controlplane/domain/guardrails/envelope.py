@@ -38,7 +38,7 @@ from controlplane.domain.guardrails.pacing import (
 )
 from controlplane.domain.guardrails.regions import rows_of, rows_stay, within_region_step
 from controlplane.domain.guardrails.reserves import called
-from controlplane.domain.guardrails.skill import recent_reverts, skilled
+from controlplane.domain.guardrails.skill import counts, recent_reverts, skilled
 from controlplane.domain.guardrails.state import (
     Concession,
     Demotion,
@@ -231,7 +231,7 @@ def _next_state(
             moved,
             previous=(),
             hold_until_s=now_s + limits.cooldown_s,
-            reverts_s=(*kept.reverts_s, now_s),
+            reverts_s=(*kept.reverts_s, now_s) if counts(draft) else kept.reverts_s,
         )
     if draft.course is Course.MOVE:
         return replace(moved, expected_ms=_promise_ms(draft, situation, limits))

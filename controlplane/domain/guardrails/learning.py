@@ -19,7 +19,7 @@ from controlplane.domain.guardrails.draft import (
     predicted_ms,
     retargeted,
 )
-from controlplane.domain.guardrails.ledger import realised_ms
+from controlplane.domain.guardrails.ledger import level, realised_ms
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.regions import rows_formed, rows_stay
 from controlplane.domain.guardrails.state import GuardState
@@ -56,7 +56,8 @@ def promise_kept(
     """Undo the last move after some cycles above the response time that it promised.
 
     The bound is the promise, or what the strategy predicts now for the same shares when that is
-    more: a load that has grown since is no fault of the move. Counted once per cycle.
+    more: a load that has grown since is no fault of the move. Where everything had been slower than
+    predicted before the move, the bound is higher by as much. Counted once per cycle.
     """
     if draft.course not in (Course.MOVE, Course.HOLD):
         return draft
@@ -67,6 +68,7 @@ def promise_kept(
         return draft
     now_ms = predicted_ms(draft.proposal, situation.applied) or 0.0
     bound = max(state.expected_ms, now_ms * (1.0 + margin(situation, limits)))
+    bound *= level(state.ledger.pairs, state.changes_s[-1])
     cycles = state.cycles_over + 1 if realised > bound else 0
     counted = replace(draft, cycles_over=cycles, counted_s=situation.now_s)
     if cycles < limits.revert_cycles:

@@ -9,6 +9,7 @@ survives a restart. Read by the skill guard, by the ladder and by early retraini
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 from controlplane.domain.guardrails.draft import NEGLIGIBLE, distance, predicted_ms
 from controlplane.domain.strategies.projection import SATURATED, declared_uses
@@ -21,6 +22,8 @@ from controlplane.domain.telemetry import load_measure, reading
 EARLIEST, LATEST = 0.5, 1.5
 # A cycle without a finite prediction counts as the worst error of the ledger, at least as this.
 MISS = 1.0
+# Pairs that a level is told by at least, and the highest one.
+LEVEL_PAIRS, HIGHEST_LEVEL = 3, 1.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +76,15 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """The newest pairs of one model, oldest first, and the forecast that is still open."""
+    """The newest pairs of one model, oldest first, and the forecast that is still open.
+
+    `judged` counts its pairs since it came into service, those too that are no longer kept.
+    """
 
     model: str = ""
     pending: Forecast | None = None
     pairs: tuple[Pair, ...] = ()
+    judged: int = 0
 
 
 def settled(ledger: Ledger, situation: Situation, length: int) -> Ledger:
@@ -113,7 +120,8 @@ def settled(ledger: Ledger, situation: Situation, length: int) -> Ledger:
         span=forecast.span,
         use=_short(max(use, 0.0)),
     )
-    return replace(ledger, pending=None, pairs=(*ledger.pairs, pair)[-length:])
+    pairs = (*ledger.pairs, pair)[-length:]
+    return replace(ledger, pending=None, pairs=pairs, judged=ledger.judged + 1)
 
 
 def foretold(ledger: Ledger, situation: Situation, proposal: Proposal, shares: Shares) -> Ledger:
@@ -150,6 +158,22 @@ def mean_error(pairs: Sequence[Pair]) -> float:
 def mean_persistence_error(pairs: Sequence[Pair]) -> float:
     """Mean |error| of persistence, relative; 0 of ()."""
     return _mean([abs(pair.persistence_error) for pair in pairs])
+
+
+def level(pairs: Sequence[Pair], until_s: float) -> float:
+    """How much slower than predicted everything was up to a time: 1 is not at all.
+
+    The median of realised / predicted, in 1..`HIGHEST_LEVEL`. A site that has become slower as a
+    whole says nothing about a choice between its centres.
+    """
+    ratios = [
+        pair.realised_ms / pair.predicted_ms
+        for pair in pairs
+        if pair.time_s <= until_s and pair.predicted_ms is not None and pair.predicted_ms > 0
+    ]
+    if len(ratios) < LEVEL_PAIRS:
+        return 1.0
+    return min(max(median(ratios), 1.0), HIGHEST_LEVEL)
 
 
 @once

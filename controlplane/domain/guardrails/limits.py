@@ -31,7 +31,8 @@ class EnvelopeLimits:
         evacuations: most centres that automation may leave without traffic.
         skill_cycles: forecasts by which a model is judged.
         skill_margin, skill_spreads: relative error of a calm cycle that is never too much: the
-            larger of the margin and so many spreads of the model's error on held-out rows.
+            larger of the margin and so many spreads of the model's error on held-out rows, four
+            times that for a model that has proved itself.
         skill_reverts: reverts within two change windows that demote a model.
         dither: which services are shifted by chance.
         dither_offset: the shift of a share; dither_cycles: cycles that one lasts.

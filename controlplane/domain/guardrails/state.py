@@ -48,7 +48,7 @@ class GuardState:
         cycles_over: cycles in a row with the realised response time above that bound.
         counted_s: when `cycles_over` was last counted, so that a burst of pokes is one cycle.
         hold_until_s: no move before this time (after a revert), except when hot.
-        reverts_s: times of the last reverts.
+        reverts_s: times of the last reverts that count against a model.
         ledger: what the model in service said and what came.
         demotion: the model that may not decide any more; None while it may.
         calibration: how the intervals of the forecasts have held, and the one of the coming cycle.

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.domain.guardrails.ledger import Ledger, Pair
 from controlplane.domain.guardrails.state import GuardState, Outcome, Verdict
 from controlplane.domain.strategies.situation import Proposal, Shares, Situation
 from tests.domain.guardrails.drafting import rule, run, valley
@@ -101,6 +102,17 @@ def test_a_broken_promise_is_undone_after_three_cycles() -> None:
     assert verdicts[2].state.reverts_s == (reverted_s,)
     assert verdicts[2].state.hold_until_s == reverted_s + 1800
     assert verdicts[2].state.previous == ()
+
+
+def test_a_promise_is_about_the_choice_and_not_about_how_slow_the_site_has_become() -> None:
+    facts, state = after_move()
+    slower = Pair(
+        time_s=NOW_S - CYCLE_S, predicted_ms=40.0, realised_ms=46.0, persisted_ms=46.0, span=0.3
+    )
+    known = replace(state, ledger=Ledger(pairs=(slower,) * 3))
+    assert cycles(facts, state, rule(0.55, 0.45), 1)[0].state.cycles_over == 1
+    verdicts = cycles(facts, known, rule(0.55, 0.45), 1)
+    assert verdicts[0].state.cycles_over == 0
 
 
 def test_after_a_revert_nothing_moves_until_the_pause_ends() -> None:

@@ -6,11 +6,13 @@ from dataclasses import replace
 import pytest
 
 from controlplane.domain.guardrails.ledger import (
+    HIGHEST_LEVEL,
     Forecast,
     Ledger,
     Pair,
     cycle_ms,
     foretold,
+    level,
     mean_error,
     mean_persistence_error,
     settled,
@@ -67,6 +69,7 @@ def test_the_newest_pairs_stay() -> None:
     ledger = settled(full, facts(), 12)
     assert len(ledger.pairs) == 12
     assert ledger.pairs[:-1] == full.pairs[1:]
+    assert ledger.judged == full.judged + 1
 
 
 @pytest.mark.parametrize(("age", "stays"), [(0.2, True), (1.6, False), (-0.1, False)])
@@ -148,6 +151,16 @@ def test_declared_machines_are_no_forecast_of_the_model() -> None:
     for said in (proposal, valley(0.5)):
         stand_in = replace(said, strategy="observed_laws")
         assert foretold(Ledger(model="m1"), facts(), stand_in, HALF).pending is None
+
+
+def test_the_level_is_how_much_slower_everything_was() -> None:
+    slower = tuple(replace(pair(-0.1), time_s=NOW_S - 300.0 * back) for back in range(6))
+    assert level(slower, NOW_S) == pytest.approx(1 / 0.9)
+    assert level(slower, NOW_S - 900.0) == pytest.approx(1 / 0.9)
+    assert level(slower, NOW_S - 1200.0) == 1.0, "too few before then"
+    assert level(tuple(pair(0.2) for _ in range(12)), NOW_S) == 1.0, "faster is no level"
+    assert level(tuple(pair(-0.5) for _ in range(12)), NOW_S) == HIGHEST_LEVEL
+    assert level((pair(None), pair(None), pair(None), pair(-1.0)), NOW_S) == 1.0
 
 
 def test_a_response_time_of_0_is_no_measure() -> None:

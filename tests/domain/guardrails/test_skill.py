@@ -16,7 +16,7 @@ from tests.domain.guardrails.drafting import LIMITS, run, valley
 from tests.domain.two_centers import NOW_S, Load, codes, law_model, situation
 
 MODEL = law_model(residual_spread=0.04)
-CALM, BUSY = 0.5, 0.85
+CALM, BUSY, NEARLY_FULL = 0.5, 0.85, 0.92
 
 
 def pair(
@@ -54,6 +54,8 @@ BAD = ledger(*[pair(0.2)] * 12)
         ([pair(0.06, 0.0)] * 12, True),
         ([pair(0.09, 0.0, BUSY)] * 12, False),
         ([pair(0.11, 0.0, BUSY)] * 12, True),
+        ([pair(0.19, 0.0, NEARLY_FULL)] * 12, False),
+        ([pair(0.21, 0.0, NEARLY_FULL)] * 12, True),
         ([pair(0.2)] * 8 + [pair(0.0)] * 4, False),
         ([pair(0.2)] * 9 + [pair(0.0)] * 3, True),
         ([pair(0.2)] * 9 + [pair(0.0, 0.9)] * 3, False),
@@ -72,6 +74,8 @@ BAD = ledger(*[pair(0.2)] * 12)
         "not explained",
         "explained in a busy cycle",
         "not explained in a busy cycle",
+        "explained in a nearly full center",
+        "not explained in a nearly full center",
         "persistence was better in two thirds",
         "in three quarters",
         "a mean that persistence does not reach",
@@ -85,6 +89,24 @@ BAD = ledger(*[pair(0.2)] * 12)
 )
 def test_when_the_skill_is_lost(pairs: list[Pair], lost: bool) -> None:
     assert read(ledger(*pairs), MODEL, LIMITS).lost is lost
+
+
+@pytest.mark.parametrize(
+    ("pairs", "lost"),
+    [
+        ([pair(0.19, 0.0)] * 12, False),
+        ([pair(0.21, 0.0)] * 12, True),
+        ([pair(0.3, 0.2)] * 12, False),
+        ([pair(0.3, 0.15)] * 12, True),
+        ([pair(0.0, span=0.0)] * 12, True),
+        ([pair(None)] * 3 + [pair(0.0)] * 9, True),
+    ],
+    ids=["a level", "no level", "a storm", "no storm", "the same answer", "no answer"],
+)
+def test_one_that_has_proved_itself_must_be_far_worse(pairs: list[Pair], lost: bool) -> None:
+    proved = replace(ledger(*pairs), judged=2 * LIMITS.skill_cycles)
+    assert read(proved, MODEL, LIMITS).lost is lost
+    assert read(replace(proved, judged=proved.judged - 1), MODEL, LIMITS).lost
 
 
 def test_an_error_of_training_that_is_larger_allows_more() -> None:
@@ -142,6 +164,25 @@ def test_the_second_revert_is_still_carried_out() -> None:
     verdict = run(low, facts(), state)
     assert verdict.outcome is Outcome.REVERTED
     assert verdict.state.demoted_model == "m1"
+
+
+def test_a_revert_in_a_hot_site_says_nothing_about_the_model() -> None:
+    hot = situation(load=Load(total_rps=93.0), model=MODEL)
+    state = GuardState(
+        changes_s=(NOW_S - 600.0,),
+        previous=(0.45, 0.55),
+        moved_to=(0.5, 0.5),
+        expected_ms=1.0,
+        cycles_over=2,
+        reverts_s=(NOW_S - 3600.0,),
+    )
+    low = replace(
+        valley(0.5), curve=tuple(replace(p, response_time_ms=1.0) for p in valley(0.5).curve)
+    )
+    verdict = run(low, hot, state)
+    assert "reverted" in codes(verdict.notes)
+    assert verdict.state.demotion is None
+    assert verdict.state.reverts_s == state.reverts_s
 
 
 @pytest.mark.parametrize("strategy", sorted(LEARNED))
