@@ -140,6 +140,52 @@ def train(
 
 
 @app.command()
+def backtest(
+    strategies: Annotated[
+        str, typer.Option(help="Labels with commas; NAME:bare is without envelope, NAME:dither.")
+    ] = "cpu_equalizer,observed_laws,hybrid",
+    worlds: Annotated[str, typer.Option(help="Names or .toml files, with commas.")] = "W1",
+    days: Annotated[int, typer.Option(help="Length of each run.", min=1, max=366)] = 14,
+    seeds: Annotated[int, typer.Option(help="Weathers of each world.", min=1, max=1000)] = 3,
+    processes: Annotated[int, typer.Option(help="At once; 0 is one per core.", min=0)] = 0,
+    settings: Annotated[
+        str, typer.Option(help="Of the training; left out, what the strategies need.")
+    ] = "",
+    json_out: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Scores, plan and digest.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Report with plots.")] = None,
+) -> None:
+    """Let strategies close the loop in worlds whose best split is known.
+
+    Each world is learned from for a month, then played under common random numbers behind the
+    control plane's own envelope, and compared with held ratios and a clairvoyant.
+    """
+    if settings:
+        _settings(settings)
+    from training.backtest import page, progress, result
+    from training.backtest.tournament import Plan, run
+
+    plan = Plan(
+        contestants=_names(strategies),
+        worlds=_names(worlds),
+        days=days,
+        seeds=seeds,
+        processes=processes,
+        settings=settings,
+    )
+    started_s = time.monotonic()
+    with progress.shown() as tell:
+        played = run(plan, tell)
+    content = result.document(plan, played.scores, (time.monotonic() - started_s) / 60.0)
+    if json_out is not None:
+        result.write_json(content, json_out)
+    if html is not None:
+        page.write(plan, played, html)
+    print(result.table(played.scores))
+
+
+@app.command()
 def show(
     directory: Annotated[Path, typer.Argument(help="Directory that `train --out` wrote.")],
     as_json: AsJson = False,
@@ -204,6 +250,11 @@ def _settings(name: str) -> TrainingSettings:
     if name not in SETTINGS:
         raise Invalid("settings_unknown", f"no settings {name!r}: use one of {', '.join(SETTINGS)}")
     return SETTINGS[name]
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Read "a,b": each once, in that order."""
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
 def _refuse(error: ControlPlaneError) -> None:

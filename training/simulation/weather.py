@@ -24,7 +24,7 @@ MINUTE_S = 60
 # Kinds of instrument noise, in the order of the first axis of `Weather.noise`.
 NOISES = ("rate", "response", "cpu_avg", "cpu_max", "bandwidth", "memory")
 # Streams of random numbers: 0 arrivals, 1 and 2 the first two centers, 3 the operator, then these.
-_OPERATOR, _TROUBLES, _MORE_CENTERS = 3, 4, 10
+_OPERATOR, _TROUBLES, _DISK, _MORE_CENTERS = 3, 4, 5, 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,7 +79,7 @@ def draw(
         _center(center, minutes, stream)
         for center, stream in zip(world.centers, streams[1:], strict=True)
     ]
-    batch, slowdown, disk, noise = (np.stack(parts) for parts in zip(*drawn, strict=True))
+    batch, slowdown, disk_noise, noise = (np.stack(parts) for parts in zip(*drawn, strict=True))
     trouble = np.random.default_rng(_entropy(seed, _TROUBLES, first_day))
     when = troubles.Span(first_day=first_day, minutes=minutes, centers=len(world.centers))
     start_s = world.arrivals.start_time_s + first_day * DAY_MINUTES * MINUTE_S
@@ -89,7 +89,7 @@ def draw(
         batch=batch,
         slowdown=slowdown,
         available=troubles.draw_available(world.losses, when, trouble),
-        disk=disk,
+        disk=_disk(disk_noise, seed, first_day),
         noise=np.ascontiguousarray(noise.swapaxes(0, 1)),
         reporting=troubles.draw_reporting(world.faults, when, trouble),
     )
@@ -126,17 +126,26 @@ def _entropy(seed: int, stream: int, first_day: int) -> list[int]:
 def _center(
     center: CenterWorld, minutes: int, rng: Generator
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Batch load, slowdown and disk, each (minutes,), and noise (kinds, minutes)."""
+    """Batch load, slowdown and noise of the disk, each (minutes,), and noise (kinds, minutes)."""
     batch = center.batch_mean + center.batch_sd * arrivals.remembering(
         rng.standard_normal(minutes), float(np.exp(-1.0 / center.batch_minutes))
     )
     since_job = np.arange(minutes) % DAY_MINUTES - center.nightly_hour * 60.0
     batch += np.where((since_job >= 0) & (since_job < 60), center.nightly_load, 0.0)
-    fill = rng.uniform(0.3, 0.5) + 0.1 * (np.arange(minutes) / DAY_MINUTES % 7) / 7
     slowdown = _slowdown(center, minutes, rng)
-    disk = np.clip(fill + 0.002 * rng.standard_normal(minutes), 0.0, 1.0)
+    disk_noise = 0.002 * rng.standard_normal(minutes)
     noise = np.stack([rng.standard_normal(minutes) for _ in NOISES])
-    return np.clip(batch, 0.0, 0.9), slowdown, disk, noise
+    return np.clip(batch, 0.0, 0.9), slowdown, disk_noise, noise
+
+
+def _disk(noise: FloatArray, seed: int, first_day: int) -> FloatArray:
+    """Disks (centers, n) that fill up over a week and are cleaned, 0..1.
+
+    They are the same before the run and in it: a disk does not jump when the logs end.
+    """
+    level = np.random.default_rng([seed, _DISK]).uniform(0.3, 0.5, (noise.shape[0], 1))
+    day = first_day + np.arange(noise.shape[1]) / DAY_MINUTES
+    return np.clip(level + 0.1 * (day % 7) / 7 + noise, 0.0, 1.0)
 
 
 def _slowdown(center: CenterWorld, minutes: int, rng: Generator) -> FloatArray:

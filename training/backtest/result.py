@@ -1,0 +1,85 @@
+"""What a backtest leaves: its scores as a table, as JSON, and what they depend on.
+
+Called by `python -m training backtest` and benchmarks.closed_loop; training.backtest.page makes the
+HTML of the same result.
+"""
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from training.backtest.digest import sources_digest
+from training.backtest.scores import Score
+from training.backtest.tournament import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of the table: its title, the field of `Score`, and how its cells are written."""
+
+    title: str
+    field: str
+    form: str
+    width: int
+
+    def cell(self, one: Score) -> str:
+        """The cell of a score; empty where there is no figure."""
+        value = getattr(one, self.field)
+        return "" if value is None else format(value, self.form)
+
+
+COLUMNS = (
+    Column(title="world", field="world", form="", width=-6),
+    Column(title="strategy", field="label", form="", width=-16),
+    Column(title="ms", field="mean_ms", form=".1f", width=8),
+    Column(title="static %", field="vs_static_pct", form=".2f", width=10),
+    Column(title="best st. %", field="vs_best_static_pct", form=".2f", width=11),
+    Column(title="regret %", field="regret_pct", form=".2f", width=10),
+    Column(title="gain", field="gain_share", form=".3f", width=8),
+    Column(title="moves/d", field="changes_per_day", form=".1f", width=8),
+    Column(title="moved/d", field="variation_per_day", form=".2f", width=8),
+    Column(title=">97 %", field="overload_minutes_14d", form=".0f", width=7),
+    Column(title="worst day %", field="worst_day_vs_static_pct", form=".2f", width=12),
+    Column(title="violations", field="violations", form="d", width=11),
+    Column(title="own %", field="own_pct", form=".0f", width=6),
+    Column(title="coverage", field="coverage", form=".3f", width=9),
+)
+
+
+def table(scores: Sequence[Score]) -> str:
+    """One line per world and contestant."""
+    head = "".join(_padded(column.title, column.width) for column in COLUMNS)
+    lines = ("".join(_padded(c.cell(one), c.width) for c in COLUMNS) for one in scores)
+    return "\n".join([head, *lines])
+
+
+def document(plan: Plan, scores: Sequence[Score], minutes: float) -> dict[str, Any]:
+    """The result as JSON values; a number that does not exist is null. `minutes` that it took."""
+    return {
+        "plan": asdict(plan),
+        "sources_digest": sources_digest(),
+        "machine": {
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+        },
+        "minutes": round(minutes, 1),
+        "scores": [asdict(one) for one in scores],
+    }
+
+
+def write_json(content: dict[str, Any], path: Path) -> None:
+    """Write a document."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _padded(text: str, width: int) -> str:
+    """To the right; to the left where the width is negative."""
+    return text.ljust(-width) if width < 0 else text.rjust(width)
