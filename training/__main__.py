@@ -1,9 +1,9 @@
-"""`python -m training`: simulate or import a data set, train a version, show one.
+"""`python -m training`: simulate or import a data set, train a version, show one, backtest.
 
-Started by `signalbox simulate`, `dataset import` and `models train` as a process of its own, so
-that serving never loads torch. Results go to standard output (`--json`: one JSON line), progress
-and errors to standard error. Exit codes as docs/cli.md: 2 for input to be corrected, 5 refused,
-6 for a source that is away, 130 interrupted.
+Started by `signalbox simulate`, `backtest`, `dataset import` and `models train` as a process of its
+own, so that serving never loads torch. Results go to standard output (`--json`: one JSON line),
+progress and errors to standard error. Exit codes as docs/cli.md: 2 for input to be corrected,
+5 refused, 6 for a source that is away, 130 interrupted.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Commands that run a process here: serve, demo, gateway, simulate, dataset import.
+"""Commands that run a process here: serve, demo, gateway, simulate, backtest, dataset import.
 
 The gateway agent and the training tools are programs of their own (`python -m gateway`,
 `python -m training`); nothing here imports them. Their options are passed on as they are.
@@ -42,6 +42,7 @@ def register(app: typer.Typer) -> None:
     app.command()(demo)
     app.command(context_settings=PASS_ON, add_help_option=False)(gateway)
     app.command(context_settings=PASS_ON, add_help_option=False)(simulate)
+    app.command(context_settings=PASS_ON, add_help_option=False)(backtest)
     app.add_typer(datasets, name="dataset")
 
 
@@ -91,6 +92,11 @@ def gateway(context: typer.Context) -> None:
 def simulate(context: typer.Context) -> None:
     """Simulate a month with known truth (all options go to `python -m training simulate`)."""
     replace_process("training", ["simulate", *context.args])
+
+
+def backtest(context: typer.Context) -> None:
+    """Compare strategies in worlds of known truth (all goes to `python -m training backtest`)."""
+    replace_process("training", ["backtest", *context.args])
 
 
 @datasets.command(name="import", context_settings=PASS_ON, add_help_option=False)

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Their options are those of another program, and of the shell's completion.
-PASSED_ON = {"gateway", "simulate", "import"}
+PASSED_ON = {"gateway", "simulate", "backtest", "import"}
 OF_TYPER = re.compile(r"--(install|show)-completion$")
 LINK = re.compile(r"\]\((?!https?://)([^)#\s]*)(#[^)\s]*)?\)")
 

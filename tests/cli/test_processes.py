@@ -10,7 +10,12 @@ from tests.cli.conftest import Run
 
 @pytest.mark.parametrize(
     ("command", "option"),
-    [("gateway", "--xds-cache"), ("simulate", "--days"), ("dataset import", "--url")],
+    [
+        ("gateway", "--xds-cache"),
+        ("simulate", "--days"),
+        ("backtest", "--strategies"),
+        ("dataset import", "--url"),
+    ],
 )
 def test_options_are_passed_on(command: str, option: str) -> None:
     done = subprocess.run(
