@@ -48,15 +48,15 @@ def main() -> None:
     plan = QUICK if options.quick else FULL
     plan = Plan(**{**asdict(plan), "processes": options.processes})
     started = time.monotonic()
-    scores = run(plan, _tell).scores
+    played = run(plan, _tell)
     minutes = (time.monotonic() - started) / 60.0
-    table = {(one.world, one.label): one for one in scores}
+    table = {(one.world, one.label): one for one in played.scores}
     figures = {**figures_of(table, plan), "minutes": minutes}
-    print(result.table(scores))
+    print(result.table(played.scores))
     for name, value in figures.items():
         print(f"{name:<40}{value:>10.3f}")
     if options.out:
-        content = result.document(plan, scores, minutes)
+        content = result.document(plan, played, minutes)
         result.write_json({"benchmark": "closed_loop", "figures": figures, **content}, options.out)
     if options.json:
         print(json.dumps({"benchmark": "closed_loop", "figures": figures}))

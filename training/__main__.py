@@ -177,7 +177,7 @@ def backtest(
     started_s = time.monotonic()
     with progress.shown() as tell:
         played = run(plan, tell)
-    content = result.document(plan, played.scores, (time.monotonic() - started_s) / 60.0)
+    content = result.document(plan, played, (time.monotonic() - started_s) / 60.0)
     if json_out is not None:
         result.write_json(content, json_out)
     if html is not None:

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from training.backtest.digest import sources_digest
 from training.backtest.scores import Score
-from training.backtest.tournament import Plan
+from training.backtest.tournament import Plan, Played
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,18 +58,18 @@ def table(scores: Sequence[Score]) -> str:
     return "\n".join([head, *lines])
 
 
-def document(plan: Plan, scores: Sequence[Score], minutes: float) -> dict[str, Any]:
+def document(plan: Plan, played: Played, minutes: float) -> dict[str, Any]:
     """The result as JSON values; a number that does not exist is null. `minutes` that it took."""
     return {
         "plan": asdict(plan),
-        "sources_digest": sources_digest(),
+        "sources_digest": played.sources_digest,
         "machine": {
             "cores": os.cpu_count(),
             "python": platform.python_version(),
             "numpy": np.__version__,
         },
         "minutes": round(minutes, 1),
-        "scores": [asdict(one) for one in scores],
+        "scores": [asdict(one) for one in played.scores],
     }
 
 

@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from controlplane.domain.errors import Invalid
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from training.backtest import loop, preparation, reference
 from training.backtest.contestant import contestant
+from training.backtest.digest import sources_digest
 from training.backtest.lane import Lane, lane
 from training.backtest.preparation import Schooling
 from training.backtest.scores import Score, Summary, score
@@ -84,10 +86,17 @@ class _Match:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Played:
-    """What came of a plan: scores of each world, references first, and every run of it."""
+    """What came of a plan.
+
+    Attributes:
+        scores: of each world, references first.
+        runs: every run of each world.
+        sources_digest: of the code when it began, because hours may pass until it ends.
+    """
 
     scores: tuple[Score, ...]
     runs: dict[str, tuple[Summary, ...]]
+    sources_digest: str
 
 
 def run(plan: Plan, tell: Tell = lambda stage, done, total: None) -> Played:
@@ -98,12 +107,10 @@ def run(plan: Plan, tell: Tell = lambda stage, done, total: None) -> Played:
         tell: told (stage, units done, units in all); stages are `train` and `play`.
 
     Raises:
-        Invalid: an unknown world or contestant.
+        Invalid: an unknown world or contestant, or one that plays in any case.
     """
-    for label in plan.contestants:
-        contestant(label)
-    for name in plan.worlds:
-        load_world(name)
+    _check(plan)
+    began = sources_digest()
     with TemporaryDirectory(prefix="signalbox-backtest-") as temporary:
         folder = Path(temporary)
         shared = preparation.histories(plan.worlds) if plan.training else {}
@@ -132,7 +139,16 @@ def run(plan: Plan, tell: Tell = lambda stage, done, total: None) -> Played:
         for name, summaries in runs.items()
         for label in (*reference.labels(), *plan.contestants)
     )
-    return Played(scores=scores, runs=runs)
+    return Played(scores=scores, runs=runs, sources_digest=began)
+
+
+def _check(plan: Plan) -> None:
+    for label in plan.contestants:
+        if contestant(label).label in reference.labels():
+            message = f"{label!r} is always there, as a reference: leave it out"
+            raise Invalid("contestant_invalid", message)
+    for name in plan.worlds:
+        load_world(name)
 
 
 def _batches(seeds: Sequence[int], size: int) -> list[tuple[int, ...]]:
