@@ -177,12 +177,12 @@ def backtest(
     started_s = time.monotonic()
     with progress.shown() as tell:
         played = run(plan, tell)
+    print(result.table(played.scores))
     content = result.document(plan, played, (time.monotonic() - started_s) / 60.0)
     if json_out is not None:
         result.write_json(content, json_out)
     if html is not None:
         page.write(plan, played, html)
-    print(result.table(played.scores))
 
 
 @app.command()

@@ -1,10 +1,12 @@
 """A report as one HTML file that needs nothing else: style, scripts and figures are inside.
 
-Called by `python -m training report` and by the API. The charts are drawn in the browser by
-Plotly, whose script comes from the installed wheel; the console draws with the same scripts.
+Called by `python -m training report`, by a backtest and by the API. The charts are drawn in the
+browser by Plotly, whose script comes from the installed wheel; the console draws with the same
+scripts.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
 from html import escape
@@ -44,17 +46,35 @@ def page(title: str, content: Json) -> str:
     Raises:
         ArtifactError: the package plotly is not installed.
     """
-    template = Template(_read("page.html"))
-    scripts = (_plotly(), *(_read(name) for name in SCRIPTS))
-    return template.substitute(
-        title=escape(title),
+    return _filled("page.html", SCRIPTS, {"title": escape(title), "content": _embedded(content)})
+
+
+def of_charts(title: str, body: str, charts: Sequence[Json]) -> str:
+    """A file of tables and charts that are no version's, in the same style.
+
+    Args:
+        title: plain text.
+        body: HTML before the charts.
+        charts: `title` and `note` in plain text, `traces`, `x` and `y` as Plotly has them, and
+            whatever else of its layout; colors of text and grid are the page's.
+
+    Raises:
+        ArtifactError: the package plotly is not installed.
+    """
+    parts = {"title": escape(title), "body": body, "content": _embedded(charts)}
+    return _filled("charts.html", ("report-charts.js",), parts)
+
+
+def _filled(template: str, scripts: Sequence[str], parts: dict[str, str]) -> str:
+    code = (_plotly(), *(_read(name) for name in scripts))
+    return Template(_read(template)).substitute(
+        parts,
         style="\n".join(_read(name) for name in STYLES),
-        content=_embedded(content),
-        scripts="\n".join(f"<script>{script}</script>" for script in scripts),
+        scripts="\n".join(f"<script>{script}</script>" for script in code),
     )
 
 
-def _embedded(content: Json) -> str:
+def _embedded(content: Json | Sequence[Json]) -> str:
     """JSON that no text in it can end the script element of."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")

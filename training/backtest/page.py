@@ -1,137 +1,219 @@
-"""The HTML report of a backtest: one self-contained file with table and plots.
+"""The HTML report of a backtest: one self-contained file with tables and plots.
 
-Called by `python -m training backtest --html FILE`. It needs no network: the plot script is inside.
+Called by `python -m training backtest --html FILE`. Style and drawing are those of a version's
+report, models.reports.document: light or dark, and without network.
 """
 
-import html
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 
-import plotly.graph_objects as go
-
+from models.artifact import Json
+from models.reports import document
 from training.backtest.reference import labels as reference_labels
-from training.backtest.result import COLUMNS
+from training.backtest.result import COLUMNS, Column
 from training.backtest.scores import ORACLE, STATIC, Score, Summary
 from training.backtest.tournament import Plan, Played
 
 # Cycles of the excerpt that shows paths: three days.
 _EXCERPT = 3 * 288
+_CYCLES_PER_HOUR = 12.0
 # A bar beyond this is cut and says so: one ruinous strategy must not hide all others.
-_MOST_REGRET = 40.0
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem;
-  color: #1a1a1a; background: #fff; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #ddd; }
-th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left; }
-tr.reference { color: #666; }
-"""
+_MOST_PCT = 40.0
+# More bars than this have no room for figures; the pointer shows them.
+_MOST_LABELED = 24
+# The scale of regret is logarithmic; nobody is told apart from the clairvoyant below this.
+_LEAST_PCT = 0.01
+# Told apart on light and dark ground; a strategy has the same color in every chart.
+_COLORS = (
+    *("#2f7fd1", "#e07b1f", "#2f9e5b", "#d64545", "#9a67d6"),
+    *("#a0705a", "#d873b8", "#a8a02c", "#27a8b8", "#6f7bd0"),
+)
+_GRAY = "#8a949e"
+
+# (label, world, value) of each.
+_Bars = list[tuple[str, str, float]]
 
 
 def write(plan: Plan, played: Played, path: Path) -> None:
     """Write the report."""
-    figures = [
+    charts = [
         _regret(plan, played.scores),
-        _moves(plan, played.scores),
         _worst_days(plan, played.scores),
-        *(_paths(world, runs) for world, runs in played.runs.items()),
-    ]
-    parts = [
-        figure.to_html(full_html=False, include_plotlyjs=index == 0)
-        for index, figure in enumerate(figures)
+        _moves(plan, played.scores),
+        *(_paths(plan, runs, world) for world, runs in played.runs.items()),
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_page(plan, played.scores, parts), encoding="utf-8")
+    path.write_text(document.of_charts("Backtest", _body(plan, played), charts), encoding="utf-8")
 
 
-def _page(plan: Plan, scores: Sequence[Score], parts: Sequence[str]) -> str:
+def _body(plan: Plan, played: Played) -> str:
+    size = f"{_counted(plan.seeds, 'weather')} of {_counted(plan.days, 'day')}"
     told = (
-        f"{plan.seeds} weathers of {plan.days} days in each of {', '.join(plan.worlds)}. "
-        "All strategies meet the same weathers; those that are not bare pass the control plane's "
-        "envelope. Regret is the response time above a clairvoyant that pays nothing for a move."
+        f"{size} in each of {', '.join(plan.worlds)}. All strategies meet the same weathers; those "
+        "that are not bare pass the control plane's envelope. Regret is how much longer a request "
+        "takes than with a clairvoyant that pays nothing for a move."
     )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>Backtest</title><style>{_STYLE}</style></head><body><h1>Backtest</h1>"
-        f"<p>{html.escape(told)}</p>{_table(scores)}{''.join(parts)}</body></html>"
+    origin = f"Sources {played.sources_digest[:12]}, seeds from {plan.first_seed} on."
+    sections = (
+        f"<p>{escape(told)}</p><p class='quiet'>{escape(origin)}</p>",
+        f"<h2>Regret, %</h2>{_by_world(plan, played.scores)}",
+        f"<h2>All figures</h2>{_table(played.scores)}{_meanings()}",
     )
+    return "".join(f"<section>{section}</section>" for section in sections)
+
+
+def _by_world(plan: Plan, scores: Sequence[Score]) -> str:
+    """Contestants by worlds."""
+    worlds = list(dict.fromkeys(one.world for one in scores))
+    head = "<th>strategy</th>" + "".join(f"<th class='number'>{escape(w)}</th>" for w in worlds)
+    regrets = {(one.label, one.world): one.regret_pct for one in scores}
+    rows = []
+    for label in (*reference_labels(), *plan.contestants):
+        if label != ORACLE:
+            cells = (f"<td class='number'>{regrets[label, world]:.2f}</td>" for world in worlds)
+            rows.append(f"<tr{_kind(label)}><td>{escape(label)}</td>{''.join(cells)}</tr>")
+    return _scrolled(f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>")
 
 
 def _table(scores: Sequence[Score]) -> str:
-    head = "".join(f"<th>{html.escape(column.title)}</th>" for column in COLUMNS)
-    return f"<table><tr>{head}</tr>{''.join(_row(one) for one in scores)}</table>"
+    head = "".join(f"<th{_place(column)}>{escape(column.title)}</th>" for column in COLUMNS)
+    bodies: dict[str, str] = {}
+    for one in scores:
+        cells = (f"<td{_place(column)}>{escape(column.cell(one))}</td>" for column in COLUMNS)
+        row = f"<tr{_kind(one.label)}>{''.join(cells)}</tr>"
+        bodies[one.world] = bodies.get(one.world, "") + row
+    rows = "".join(f"<tbody>{body}</tbody>" for body in bodies.values())
+    return _scrolled(f"<thead><tr>{head}</tr></thead>{rows}")
 
 
-def _row(one: Score) -> str:
-    cells = "".join(f"<td>{html.escape(column.cell(one))}</td>" for column in COLUMNS)
-    kind = ' class="reference"' if one.label in reference_labels() else ""
-    return f"<tr{kind}>{cells}</tr>"
+def _meanings() -> str:
+    rows = "".join(
+        f"<tr><td>{escape(column.title)}</td><td>{escape(column.meaning)}</td></tr>"
+        for column in COLUMNS
+    )
+    return f"<details><summary>What the columns mean</summary><table>{rows}</table></details>"
 
 
-def _regret(plan: Plan, scores: Sequence[Score]) -> go.Figure:
-    figure = go.Figure()
-    for label in (STATIC, *plan.contestants):
-        own = [one for one in scores if one.label == label]
-        figure.add_bar(
-            name=label,
-            x=[one.world for one in own],
-            y=[min(one.regret_pct, _MOST_REGRET) for one in own],
-            text=[f"{one.regret_pct:.1f}" for one in own],
+def _scrolled(rows: str) -> str:
+    return f"<div class='scroll'><table>{rows}</table></div>"
+
+
+def _place(column: Column) -> str:
+    return "" if column.width < 0 else " class='number'"
+
+
+def _kind(label: str) -> str:
+    return " class='quiet'" if label in reference_labels() else ""
+
+
+def _regret(plan: Plan, scores: Sequence[Score]) -> Json:
+    return {
+        "title": "Regret against the clairvoyant",
+        "note": f"Lower is better. Bars above {_MOST_PCT:g} % are cut.",
+        "traces": _bars(plan, (STATIC, *plan.contestants), _scored(scores, "regret_pct")),
+        "x": {"title": "world"},
+        "y": {"title": "regret, %"},
+    }
+
+
+def _worst_days(plan: Plan, scores: Sequence[Score]) -> Json:
+    return {
+        "title": "Worst day against the held ratio",
+        "note": "Response time on the worst of all days, against static on that day; below 0 even "
+        f"that day was faster. Bars above {_MOST_PCT:g} % are cut.",
+        "traces": _bars(plan, plan.contestants, _scored(scores, "worst_day_vs_static_pct")),
+        "x": {"title": "world"},
+        "y": {"title": "against static, %"},
+    }
+
+
+def _scored(scores: Sequence[Score], figure: str) -> _Bars:
+    return [(one.label, one.world, float(getattr(one, figure))) for one in scores]
+
+
+def _bars(plan: Plan, labels: Sequence[str], bars: _Bars) -> list[Json]:
+    """One group per world; what is cut always has its figure."""
+    few = sum(label in labels for label, _, _ in bars) <= _MOST_LABELED
+    traces = []
+    for label in labels:
+        worlds = [world for whose, world, _ in bars if whose == label]
+        values = [value for whose, _, value in bars if whose == label]
+        traces.append(
+            {
+                "type": "bar",
+                "name": label,
+                "x": worlds,
+                "y": [min(value, _MOST_PCT) for value in values],
+                "text": [f"{v:.1f}" if few or v > _MOST_PCT else "" for v in values],
+                "textposition": "outside",
+                "cliponaxis": False,
+                "customdata": values,
+                "hovertemplate": "%{x}: %{customdata:.2f} %",
+                "marker": {"color": _color(plan, label)},
+            }
         )
-    return _titled(figure, "Regret against the clairvoyant", "world", "regret, %")
+    return traces
 
 
-def _moves(plan: Plan, scores: Sequence[Score]) -> go.Figure:
-    figure = go.Figure()
+def _moves(plan: Plan, scores: Sequence[Score]) -> Json:
+    traces = []
     for label in plan.contestants:
         own = [one for one in scores if one.label == label]
-        figure.add_scatter(
-            name=label,
-            mode="markers+text",
-            x=[one.changes_per_day for one in own],
-            y=[one.regret_pct for one in own],
-            text=[one.world for one in own],
-            textposition="top center",
+        traces.append(
+            {
+                "name": label,
+                "mode": "markers+text",
+                "x": [one.changes_per_day for one in own],
+                "y": [max(one.regret_pct, _LEAST_PCT) for one in own],
+                "text": [one.world for one in own],
+                "textposition": "top center",
+                "textfont": {"size": 10},
+                "marker": {"size": 9, "color": _color(plan, label)},
+            }
         )
-    figure.update_yaxes(type="log")
-    return _titled(figure, "What a move buys", "changes a day", "regret, % (log)")
+    return {
+        "title": "What a move buys",
+        "note": "To the left and below is better: fast with few moves.",
+        "traces": traces,
+        "x": {"title": "moves a day", "rangemode": "tozero"},
+        "y": {"title": "regret, %", "type": "log", "dtick": "D2", "tickformat": "~g"},
+    }
 
 
-def _worst_days(plan: Plan, scores: Sequence[Score]) -> go.Figure:
-    figure = go.Figure()
-    for label in plan.contestants:
-        own = [one for one in scores if one.label == label]
-        figure.add_bar(
-            name=label,
-            x=[one.world for one in own],
-            y=[min(one.worst_day_vs_static_pct, _MOST_REGRET) for one in own],
-            text=[f"{one.worst_day_vs_static_pct:.1f}" for one in own],
-        )
-    title = "Worst day against the held ratio"
-    return _titled(figure, title, "world", "response time against static, %")
-
-
-def _paths(world: str, runs: Sequence[Summary]) -> go.Figure:
+def _paths(plan: Plan, runs: Sequence[Summary], world: str) -> Json:
     """The first seed's first days: what everyone did, and what would have been best."""
     seed = runs[0].seed
-    figure = go.Figure()
-    for one in runs:
-        if one.seed == seed and (one.label == ORACLE or one.label not in reference_labels()):
-            path = one.path[:_EXCERPT]
-            figure.add_scatter(
-                name=one.label,
-                x=[index / 12.0 for index in range(path.size)],
-                y=path,
-                line={"shape": "hv", "width": 1 if one.label == ORACLE else 2},
-                opacity=0.4 if one.label == ORACLE else 1.0,
-            )
-    title = f"{world}: share of the primary, seed {seed}, first days"
-    return _titled(figure, title, "hours", "share of the primary")
+    shown = [
+        one
+        for one in runs
+        if one.seed == seed and (one.label == ORACLE or one.label not in reference_labels())
+    ]
+    return {
+        "title": f"{Path(world).stem}: the primary's share",
+        "note": f"The first days of seed {seed}. A click on a name hides or shows it.",
+        "traces": [_path(one, _color(plan, one.label)) for one in shown],
+        "x": {"title": "hours"},
+        "y": {"title": "share of the primary", "tickformat": ".2f"},
+    }
 
 
-def _titled(figure: go.Figure, title: str, x: str, y: str) -> go.Figure:
-    figure.update_layout(
-        title=title, xaxis_title=x, yaxis_title=y, template="plotly_white", height=420
-    )
-    return figure
+def _path(one: Summary, color: str) -> Json:
+    ideal = one.label == ORACLE
+    return {
+        "name": one.label,
+        "mode": "lines",
+        "x": [index / _CYCLES_PER_HOUR for index in range(min(one.path.size, _EXCERPT))],
+        "y": [round(float(share), 4) for share in one.path[:_EXCERPT]],
+        "line": {"shape": "hv", "width": 1 if ideal else 2, "color": color},
+    }
+
+
+def _color(plan: Plan, label: str) -> str:
+    if label in reference_labels():
+        return _GRAY
+    return _COLORS[plan.contestants.index(label) % len(_COLORS)]
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -243,5 +243,5 @@ SignalboxReport.charts = (() => {
     });
   }
 
-  return { loss, accuracy, residuals, coverage, coverageBands, laws, scene, decision };
+  return { draw, loss, accuracy, residuals, coverage, coverageBands, laws, scene, decision };
 })();
