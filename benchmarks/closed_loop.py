@@ -21,7 +21,7 @@ RULES = ("cpu_equalizer", "threshold", "observed_laws")
 SIMPLE = (STATIC, "capacity", *RULES)
 MAIN, DITHERED = "hybrid", "hybrid:dither"
 PAPER, PAPER_BARE = "paper_mlp", "paper_mlp:bare"
-CONTESTANTS = (*RULES, "greybox", MAIN, DITHERED, "projected_mlp", PAPER, PAPER_BARE)
+CONTESTANTS = (*RULES, MAIN, DITHERED, PAPER, PAPER_BARE)
 WORLDS = tuple(f"W{number}" for number in range(1, 10))
 # Worlds in which nothing breaks, and those in which something does.
 SOUND, FAULTY = ("W1", "W2", "W3", "W4", "W8"), ("W5", "W6", "W7")
@@ -74,8 +74,10 @@ def figures_of(table: Table, plan: Plan) -> Figures:
         "worst_day_vs_static_pct": max(
             table[world, MAIN].worst_day_vs_static_pct for world in sound
         ),
-        "changes_per_day": max(one.changes_per_day for one in ours),
-        "total_variation_per_day": max(one.variation_per_day for one in ours),
+        "changes_per_day": _mean([table[world, MAIN].changes_per_day for world in sound]),
+        "changes_per_day_worst_world": max(one.changes_per_day for one in ours),
+        "total_variation_per_day": _mean([table[world, MAIN].variation_per_day for world in sound]),
+        "total_variation_per_day_worst_world": max(one.variation_per_day for one in ours),
         "guard_violations": float(sum(one.violations for one in table.values())),
         "excess_overload_minutes_14d": max(
             table[world, MAIN].overload_minutes_14d - table[world, ORACLE].overload_minutes_14d
@@ -89,6 +91,10 @@ def figures_of(table: Table, plan: Plan) -> Figures:
             table[world, MAIN].vs_static_pct for world in faulty
         )
     return figures | _dithered(table, played) | _paper(table, played) | _users(table)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
 
 
 def _gap(table: Table, world: str) -> float:

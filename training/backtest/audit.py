@@ -34,7 +34,8 @@ class Audit:
     def follow(
         self, before: Sequence[float], decided: Decided, now_s: float, busiest: float
     ) -> None:
-        """Judge one decision; `busiest`: highest true utilization during the cycle before it."""
+        """Judge one decision; `busiest`: highest true utilization of the cycle before, grown with the
+        arrivals of the coming one."""
         after, verdict = decided.shares, decided.verdict
         if verdict is None:
             return

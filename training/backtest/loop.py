@@ -91,13 +91,16 @@ def play(
         recorder.record(cycle, shares, played)
         arrivals = _samples(world, gathered, minutes, played.seen)
         now_s = float(gathered.weather.time_s[minutes.stop - 1])
+        ahead = _growth(gathered, minutes)
         for at, (_, lane) in enumerate(lanes):
             posts[at].waiting += arrivals[at]
             lane.observe(posts[at].arrived(minutes.stop - 1))
             before = lane.applied
             decided = lane.decide(now_s)
             recorder.own[at, cycle] = decided.strategy == lane.contestant.strategy
-            audits[at].follow(before, decided, now_s, float(played.utilization[at].max()))
+            audits[at].follow(
+                before, decided, now_s, float(played.utilization[at].max()) * ahead[at]
+            )
         tell(cycle + 1)
     return recorder.course(audits, [lane for _, lane in lanes])
 
@@ -130,6 +133,18 @@ class _Recorder:
             violations=tuple(tuple(audit.violations) for audit in audits),
             lanes=tuple(lanes),
         )
+
+
+def _growth(lanes: Lanes, minutes: slice) -> FloatArray:
+    """How much busier the coming cycle is than this one, per lane, at least 1.
+
+    A guard may call a centre hot for the load that it foresees, as at the release of tickets.
+    """
+    arrival_rps, index = lanes.weather.arrival_rps, lanes.index
+    now = arrival_rps[index, minutes].mean(axis=1)
+    coming = slice(minutes.stop, minutes.stop + CYCLE_MINUTES)
+    most = arrival_rps[index, coming].max(axis=1, initial=0.0)
+    return np.asarray(np.maximum(most / np.maximum(now, 1e-9), 1.0))
 
 
 def _samples(

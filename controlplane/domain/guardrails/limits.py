@@ -52,7 +52,7 @@ class EnvelopeLimits:
     capacity_level: float = 0.85
     capacity_slack: float = 0.03
     support_margin: float = 0.02
-    gain: float = 0.01
+    gain: float = 0.02
     learned_gain: float = 0.02
     dwell_cycles: int = 2
     revert_cycles: int = 3

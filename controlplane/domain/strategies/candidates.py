@@ -19,6 +19,10 @@ FloatArray = NDArray[np.float64]
 GRID: FloatArray = np.arange(20, 81) / 100.0
 GRID.flags.writeable = False
 
+# What a whole share moved would have to gain, relative: of two candidates that are nearly as good,
+# the nearer one is taken. Caches go cold and users jump with each move, and what pulled the best
+# ratio away (a slowdown, other work) mostly lets go of it again.
+MOVE_COST = 0.3
 # Spreads of the ensemble that are added before the smallest is taken; at 0 the mean decides.
 CAUTION = 0.0
 # Digits of a recorded spread, absolute.
@@ -55,7 +59,9 @@ def choose(
     learned: bool,
     spreads: FloatArray = NO_SPREADS,
 ) -> Proposal:
-    """Propose the candidate with the smallest prediction.
+    """Propose the candidate with the smallest prediction, the cost of the move there included.
+
+    A network that is asked about the ratio itself (`learned`) is taken at its word, as published.
 
     Args:
         predicted_ms: (61,) along `GRID`; a candidate that is not finite is dropped.
@@ -75,6 +81,8 @@ def choose(
     if not ratios:
         return failed(situation, strategy, lost)
     judged = values * np.exp(CAUTION * spreads) if len(spreads) else values
+    if not learned:
+        judged = judged * (1.0 + MOVE_COST * np.abs(GRID - situation.applied[0]))
     best = float(GRID[np.argmin(np.where(finite, judged, np.inf))])
     return Proposal(
         strategy=strategy,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.features import CENTERS
+from controlplane.domain.strategies.anchoring import anchored
 from controlplane.domain.strategies.candidates import GRID, NO_SPREADS, choose, objective
 from controlplane.domain.strategies.fallback import fall_back
 from controlplane.domain.strategies.networks import projected_rows, without_share
@@ -69,7 +70,7 @@ def _answerable(situation: Situation, strategy: str) -> FloatArray | Proposal:
         return fall_back(situation, laws)
     if note := missing_metrics(situation):
         return hold(situation, strategy, note)
-    objective_ms = objective(situation, laws, fitted_uses(situation))
+    objective_ms = objective(situation, anchored(situation, laws), fitted_uses(situation))
     if np.isfinite(objective_ms).all():
         return objective_ms
     return unanswered(situation, strategy)
