@@ -34,8 +34,10 @@ class Audit:
     def follow(
         self, before: Sequence[float], decided: Decided, now_s: float, busiest: float
     ) -> None:
-        """Judge one decision; `busiest`: highest true utilization of the cycle before, grown with the
-        arrivals of the coming one."""
+        """Judge one decision.
+
+        `busiest` is the highest true utilization of the cycle before, grown as the arrivals do.
+        """
         after, verdict = decided.shares, decided.verdict
         if verdict is None:
             return
