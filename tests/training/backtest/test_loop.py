@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from controlplane.domain.guardrails.state import Outcome, Verdict
 from controlplane.domain.telemetry import Sample
 from tests.training.backtest.playing import W1, entered, lived, through
-from training.backtest.lane import Lane
+from training.backtest.lane import Decided, Lane
 from training.backtest.loop import CYCLE_MINUTES, Course, play
 from training.simulation import truth, weather
 from training.simulation.troubles import READINGS, Reporting
@@ -117,6 +118,30 @@ def reported(drawn: Weather, late: slice = slice(0), lost: slice = slice(0)) -> 
         arrives_minute=arrives,
     )
     return replace(drawn, reporting=spoiled)
+
+
+class Leaping(Lane):
+    """A lane whose envelope is broken: a tenth to the second center after the third cycle."""
+
+    __slots__ = ()
+
+    def decide(self, now_s: float) -> Decided:
+        cycle = round((now_s - W1.arrivals.start_time_s) / 300.0)
+        self.applied = (0.4, 0.6) if cycle >= 3 else (0.5, 0.5)
+        verdict = Verdict(outcome=Outcome.MOVED, shares=self.applied, state=self.state)
+        return Decided(shares=self.applied, strategy="static", verdict=verdict)
+
+
+@pytest.mark.parametrize(("before", "after", "broken"), [(200, 200, 1), (200, 600, 0)])
+def test_a_leap_is_a_violation_but_where_a_center_was_hot_or_was_going_to_be(
+    before: float, after: float, broken: int
+) -> None:
+    arrivals = np.repeat([before, after], [15, 15]).astype(np.float64)
+    made = entered("static")
+    lane = Leaping(**{name: getattr(made, name) for name in Lane.__dataclass_fields__})
+    course = play(W1, [weather.draw(W1, 30, 0, arrival_rps=arrivals)], [(0, lane)])
+    assert len(course.violations[0]) == broken
+    assert all("a step of 0.1000" in violation for violation in course.violations[0])
 
 
 def test_samples_arrive_with_their_cycle() -> None:
