@@ -6,6 +6,8 @@ its result does not depend on which process has it.
 """
 
 import os
+import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -167,12 +169,28 @@ def _each(
             tell(index + 1)
         return [results[index] for index in range(len(units))]
     # Forked processes would inherit the threads of numpy and torch; these start clean.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        processes,
+        mp_context=get_context("spawn"),
+        initializer=_end_with_parent,
+        initargs=(os.getpid(),),
+    ) as pool:
         futures = {pool.submit(work, unit): index for index, unit in enumerate(units)}
         for done, future in enumerate(as_completed(futures), 1):
             results[futures[future]] = future.result()
             tell(done)
     return [results[index] for index in range(len(units))]
+
+
+def _end_with_parent(parent: int) -> None:
+    """A parent that is killed cannot end its workers; they look for it each second."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _of(
