@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,27 @@ def test_what_cannot_be_played_is_refused(arguments: tuple[str, ...], said: str)
     done = run(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
+
+
+def children(process: int) -> list[Path]:
+    """Directories of its children in /proc."""
+    listed = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
+    return [Path("/proc") / child for child in listed.split()]
+
+
+def within(seconds: float, true: Callable[[], bool]) -> bool:
+    until = time.monotonic() + seconds
+    while not true() and time.monotonic() < until:
+        time.sleep(0.05)
+    return true()
+
+
+def test_workers_end_with_a_parent_that_is_killed() -> None:
+    long = ("--strategies", "threshold", "--worlds", "W1,W4", "--days", "300", "--seeds", "1")
+    command = [sys.executable, "-m", "training", "backtest", *long, "--processes", "2"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as parent:
+        # Two workers, and the tracker of their semaphores.
+        assert within(30.0, lambda: len(children(parent.pid)) == 3)
+        workers = children(parent.pid)
+        parent.kill()
+    assert within(30.0, lambda: not any(worker.exists() for worker in workers))
