@@ -47,8 +47,8 @@ async def _lived(
                     center,
                     rig.clock.time_s,
                     request_rate_rps=base + 40 * wave + minute % 3,
-                    cpu_avg=min(0.3 + base / 1500 + 0.1 * wave, 1.0),
-                    response_time_ms=20 + base / 60 + 3 * wave + minute % 5,
+                    cpu_avg=min(0.5 + base / 1500 + 0.1 * wave, 1.0),
+                    response_time_ms=35 + base / 60 + 3 * wave + minute % 5,
                 )
                 for center, base in (("beijing-1", 500.0), ("beijing-2", 200.0))
             ]

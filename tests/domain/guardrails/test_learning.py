@@ -5,7 +5,7 @@ import pytest
 from controlplane.domain.guardrails.ledger import Ledger, Pair
 from controlplane.domain.guardrails.state import GuardState, Outcome, Verdict
 from controlplane.domain.strategies.situation import Proposal, Shares, Situation
-from tests.domain.guardrails.drafting import rule, run, valley
+from tests.domain.guardrails.drafting import LIMITS, rule, run, valley
 from tests.domain.two_centers import CYCLE_S, NOW_S, Load, codes, history, law_model, situation
 
 
@@ -31,12 +31,19 @@ def test_a_network_stays_where_it_was_trained() -> None:
     assert law.shares == pytest.approx((0.55, 0.45))
 
 
-@pytest.mark.parametrize(("learned", "moves"), [(False, True), (True, False)])
-def test_a_move_must_be_worth_it(learned: bool, moves: bool) -> None:
-    # 0.05 of a slope of 16 ms: 0.8 ms of 50.8 ms, 1.6 %.
-    verdict = run(valley(0.55, depth=16.0, learned=learned))
+@pytest.mark.parametrize("learned", [False, True])
+# 0.05 of a slope of 16 ms: 0.8 ms of 50.8 ms, 1.6 %; of 24 ms 2.3 %.
+@pytest.mark.parametrize(("depth", "moves"), [(16.0, False), (24.0, True)])
+def test_a_move_must_be_worth_it(learned: bool, depth: float, moves: bool) -> None:
+    verdict = run(valley(0.55, depth=depth, learned=learned))
     assert (verdict.outcome is Outcome.MOVED) is moves
     assert codes(verdict.notes) == ([] if moves else ["gain_too_small"])
+
+
+@pytest.mark.parametrize(("learned", "moves"), [(False, True), (True, False)])
+def test_a_network_has_a_least_gain_of_its_own(learned: bool, moves: bool) -> None:
+    verdict = run(valley(0.55, depth=16.0, learned=learned), limits=replace(LIMITS, gain=0.01))
+    assert (verdict.outcome is Outcome.MOVED) is moves
 
 
 def test_a_curve_without_the_shares_in_force_does_not_keep_them_out_of_bounds() -> None:

@@ -39,12 +39,25 @@ def no_correction(x: FloatArray) -> FloatArray:
 
 
 @pytest.mark.parametrize("total_rps", [30.0, 60.0, 90.0, 99.0])
-def test_greybox_finds_the_best_ratio_of_a_world_it_knows(total_rps: float) -> None:
+def test_the_curve_of_a_world_it_knows_is_lowest_at_the_best_ratio(total_rps: float) -> None:
     load = Load(total_rps=total_rps)
     best = min(GRID, key=lambda r: mean_ms(load, (r, 1 - r)))
     proposal = propose(situation(StrategyName.GREYBOX, load=load, model=law_model()))
-    assert proposal.shares[0] == pytest.approx(best)
+    assert min(proposal.curve, key=lambda p: p.response_time_ms).ratio == pytest.approx(best)
     assert not proposal.learned
+
+
+@pytest.mark.parametrize("start", [0.45, 0.5, 0.7])
+@pytest.mark.parametrize("total_rps", [30.0, 60.0, 90.0])
+def test_it_goes_as_far_as_the_way_is_worth_it(total_rps: float, start: float) -> None:
+    """From anywhere: the ratio with the smallest response time times 1 + 0.3 of the way there."""
+    load = Load(total_rps=total_rps)
+
+    def price_ms(ratio: float) -> float:
+        return mean_ms(load, (ratio, 1 - ratio)) * (1 + 0.3 * abs(ratio - start))
+
+    facts = situation(StrategyName.GREYBOX, (start, 1 - start), load, law_model())
+    assert propose(facts).shares[0] == pytest.approx(min(GRID, key=price_ms))
 
 
 def test_the_curve_is_the_response_time() -> None:
@@ -139,7 +152,10 @@ def test_bandwidth_stands_in_for_the_rate() -> None:
 
 def test_without_traffic_every_ratio_is_judged_at_no_load() -> None:
     proposal = propose(situation(StrategyName.GREYBOX, load=Load(total_rps=0.0), model=law_model()))
-    assert proposal.shares[0] == 0.80
+    empty = [ratio * LAWS[0].base_ms + (1 - ratio) * LAWS[1].base_ms for ratio in GRID]
+    assert [p.response_time_ms for p in proposal.curve] == pytest.approx(empty)
+    # 12 % for a whole share is not worth the way.
+    assert proposal.shares[0] == 0.5
 
 
 def test_a_single_center_has_no_choice() -> None:
