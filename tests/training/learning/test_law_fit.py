@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
+from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms, utilization
 from training.dataset import CenterSeries, Dataset
 from training.learning.law_fit import Declared, LawFit, LawRows, fit_law
 from training.simulation import simulator, weather
@@ -13,6 +13,7 @@ from training.simulation.arrivals import DAY_MINUTES
 from training.simulation.center import CenterWorld
 from training.simulation.world import World, load_world
 
+# Up to here a month hardly goes: 1 % of its minutes are above 0.85.
 LOADS = np.linspace(0.2, 0.9, 30)
 
 
@@ -32,7 +33,16 @@ def fit(series: CenterSeries, center: CenterWorld) -> LawFit:
     return fit_law(rows, declared)
 
 
-def worst_error(found: CenterLaw, true: CenterLaw) -> float:
+def error_where_seen(found: CenterLaw, true: CenterLaw, series: CenterSeries) -> float:
+    """Largest relative error for the same CPU reading, over 98 % of those in the rows."""
+    known = series.cpu_avg[np.isfinite(series.cpu_avg)]
+    cpu = np.linspace(*np.quantile(known, [0.01, 0.99]), 30)
+    one, other = (response_time_ms(law, utilization(law, cpu)) for law in (found, true))
+    return float(np.abs(np.log(one / other)).max())
+
+
+def error_beyond(found: CenterLaw, true: CenterLaw) -> float:
+    """The same where the law is carried on past what was seen, up to `LOADS`."""
     ratio = response_time_ms(found, LOADS) / response_time_ms(true, LOADS)
     return float(np.abs(np.log(ratio)).max())
 
@@ -46,7 +56,8 @@ def test_a_month_of_w1_gives_the_true_law() -> None:
         assert found.law.base_ms == pytest.approx(center.law.base_ms, rel=0.02)
         assert found.law.wait_ms == pytest.approx(center.law.wait_ms, rel=0.15)
         assert found.law.saturation == pytest.approx(1.0, abs=0.02)
-        assert worst_error(found.law, center.law) < 0.03
+        assert error_where_seen(found.law, center.law, series) < 0.03
+        assert error_beyond(found.law, center.law) < 0.1
         assert found.error_ratio < 0.02
 
 
@@ -111,9 +122,12 @@ def test_servers_are_estimated_when_not_declared() -> None:
         rate_rps=series.request_rate_rps,
     )
     found = fit_law(rows, Declared(idle_cpu=world.primary.idle_cpu, full_cpu=0.98))
+    # Powers of two are tried, and neighbours explain the same rows: only the curve is determined.
     assert found.law.servers in (8.0, 16.0, 32.0)
-    assert worst_error(found.law, world.primary.law) < 0.05
-    assert fit_law(rows, Declared()).trusted
+    assert error_where_seen(found.law, world.primary.law, series) < 0.03
+    nothing_declared = fit_law(rows, Declared())
+    assert nothing_declared.trusted
+    assert error_where_seen(nothing_declared.law, world.primary.law, series) < 0.05
 
 
 def rows_of(response_time_ms: np.ndarray, cpu: np.ndarray) -> LawRows:
