@@ -16,8 +16,9 @@ from training.backtest.tournament import Tell
 
 
 @contextmanager
-def shown(stream: TextIO = sys.stderr) -> Iterator[Tell]:
-    """Yield what a backtest tells its units."""
+def shown(stream: TextIO | None = None) -> Iterator[Tell]:
+    """Yield what a backtest tells its units; to standard error unless a stream is given."""
+    stream = sys.stderr if stream is None else stream
     if not stream.isatty():
         yield _JsonLines(stream)
         return
