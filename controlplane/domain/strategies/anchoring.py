@@ -4,10 +4,13 @@ A fitted law is wrong where the world is not like a queue, or has changed since.
 measured to predicted response time over the last periods, of each centre by itself, is what it is
 off by here and now; the law is multiplied with it, after taking off what noise alone explains:
 
-    x = mean of log(measured / f(rho)),  m = exp(sign(x) max(|x| - s / 2 sqrt(n), 0)), |log m| <= 0.3
+    x = mean of log(measured / f(rho))
+    m = exp(sign(x) max(|x| - s / (2 sqrt(n)), 0)),  |log m| <= 0.3
 
 with s the spread of the model's error on held-out rows and n the number of periods. So a sound law
 stays as it is, and the direction of a choice does not rest on a level that is known to be wrong.
+Only the choice is anchored: what a strategy forecasts stays at the model's own level, by which the
+skill guard and early retraining judge it.
 """
 
 import math

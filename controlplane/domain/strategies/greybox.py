@@ -70,10 +70,25 @@ def _answerable(situation: Situation, strategy: str) -> FloatArray | Proposal:
         return fall_back(situation, laws)
     if note := missing_metrics(situation):
         return hold(situation, strategy, note)
-    objective_ms = objective(situation, anchored(situation, laws), fitted_uses(situation))
+    objective_ms = _objective(situation, laws)
     if np.isfinite(objective_ms).all():
         return objective_ms
     return unanswered(situation, strategy)
+
+
+def _objective(situation: Situation, laws: tuple[CenterLaw, ...]) -> FloatArray:
+    """J along `GRID`: shape and direction by the anchored laws, the level by the laws themselves.
+
+    The forecast for the shares in force stays what the model says, so that the ledger sees how
+    wrong it is: with the level of what was measured no model would ever be.
+    """
+    uses, brought = fitted_uses(situation), anchored(situation, laws)
+    plain_ms = objective(situation, laws, uses)
+    if brought == laws or not np.isfinite(plain_ms).all():
+        return plain_ms
+    brought_ms = objective(situation, brought, uses)
+    now = situation.applied[0]
+    return brought_ms * (np.interp(now, GRID, plain_ms) / np.interp(now, GRID, brought_ms))
 
 
 def _laws(situation: Situation) -> tuple[CenterLaw, ...] | Note:

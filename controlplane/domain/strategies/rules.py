@@ -14,6 +14,8 @@ from controlplane.domain.topology import StrategyName
 
 # Difference of utilisation that is not worth a move; below it the equaliser only follows noise.
 DEADBAND = 0.02
+# A load whose inverse may be no float is none.
+NO_LOAD = 1e-200
 # How far under the alarm level the threshold rule brings a centre, so that it leaves the edge.
 ALARM_MARGIN = 0.05
 
@@ -47,7 +49,7 @@ def cpu_equalizer(situation: Situation) -> Proposal:
     uses = declared_uses(situation)
     bearing = [use for use, bears in zip(uses, situation.bearing, strict=True) if bears]
     awaited = [use for use, waits in zip(uses, situation.awaited, strict=True) if waits]
-    if not all(use.by_cpu for use in awaited) or not math.fsum(use.load for use in uses) > 0:
+    if not all(use.by_cpu for use in awaited) or not math.fsum(use.load for use in uses) > NO_LOAD:
         note = Note(code="cpu_missing", message="a data centre reports no CPU above idle")
         return with_notes(static(situation), note)
     busy = [use.use for use in bearing]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controlplane.domain.guardrails.draft import predicted_ms
 from controlplane.domain.strategies.anchoring import anchored
 from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.strategies.registry import propose
@@ -115,6 +116,17 @@ def test_the_choice_follows_the_level_that_is_measured() -> None:
     wrong = replace(right, model=law_model(laws=(LAWS[0], slower)))
     assert propose(wrong).shares[0] == pytest.approx(propose(right).shares[0], abs=0.01)
     assert mean_ms(load, propose(wrong).shares) < mean_ms(load, start)
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.25, 3.0])
+def test_the_forecast_stays_the_models_own(factor: float) -> None:
+    """An anchor tells where to go; how wrong the model is must still be seen."""
+    facts = measured(factor)
+    facts = replace(facts, service=replace(facts.service, strategy=StrategyName.GREYBOX))
+    sound = situation(StrategyName.GREYBOX, model=law_model())
+    forecasts = [predicted_ms(propose(each), each.applied) for each in (facts, sound)]
+    assert forecasts[0] == pytest.approx(forecasts[1])
+    assert propose(facts).curve != propose(sound).curve
 
 
 @settings(max_examples=50, deadline=None)
