@@ -12,6 +12,7 @@ from controlplane.domain.guardrails.bounds import reach
 from controlplane.domain.guardrails.draft import NEGLIGIBLE, Course, Draft, retargeted
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
+from controlplane.domain.strategies.regional import ROUNDED
 from controlplane.domain.strategies.regions import (
     Rows,
     between,
@@ -56,7 +57,8 @@ def within_region_step(
     if draft.course is not Course.MOVE or not rows:
         return draft
     far, step = farthest(in_force(situation.regions), rows), reach(draft, limits)
-    if far <= step:
+    # A rest that counts as none by the time of the next cycle would stay away for ever.
+    if far <= step + ROUNDED:
         return draft
     trimmed = between(in_force(situation.regions), rows, step / far)
     shares = summed(situation.regions, trimmed)
