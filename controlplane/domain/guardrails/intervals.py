@@ -15,7 +15,6 @@ from controlplane.domain.guardrails.draft import NEGLIGIBLE, distance, predicted
 from controlplane.domain.guardrails.ledger import EARLIEST, LATEST, cycle_ms
 from controlplane.domain.strategies.situation import Proposal, Shares, Situation
 from controlplane.domain.uncertainty import (
-    UNKNOWN_SPREAD,
     Calibration,
     Interval,
     combined,
@@ -56,8 +55,7 @@ def announced(
     predicted = predicted_ms(proposal, shares)
     if predicted is None or not 0 < predicted < math.inf:
         return replace(calibration, pending=None)
-    held_out = situation.model.residual_spread if situation.model is not None else 0.0
-    held_out = held_out if 0 < held_out < math.inf else UNKNOWN_SPREAD
+    held_out = situation.held_out_spread
     interval = Interval(
         time_s=situation.now_s,
         shares=shares,

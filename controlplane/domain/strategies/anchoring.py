@@ -18,21 +18,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from controlplane.domain.strategies.projection import recent
-from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms, utilization
+from controlplane.domain.strategies.queue_law import CenterLaw, response_time_at_cpu_ms
 from controlplane.domain.strategies.situation import Center, Situation
 
 # Beyond this a law is not off, it is another one's: the skill guard's business.
 MOST = 0.3
-# Spread of a model that says nothing of its own.
-UNKNOWN_SPREAD = 0.05
 # Standard errors that noise is taken to explain.
 NOISE = 0.5
 
 
 def anchored(situation: Situation, laws: Sequence[CenterLaw]) -> tuple[CenterLaw, ...]:
     """The laws, one per centre, each times its own ratio of measured to predicted."""
-    spread = situation.model.residual_spread if situation.model is not None else 0.0
-    spread = spread if 0 < spread < math.inf else UNKNOWN_SPREAD
+    spread = situation.held_out_spread
     return tuple(
         _times(law, _ratio(situation, center, law, spread))
         for center, law in zip(situation.centers, laws, strict=True)
@@ -52,8 +49,7 @@ def _ratio(situation: Situation, center: Center, law: CenterLaw, spread: float) 
         for sample in recent(situation, center)
         if sample.cpu_avg is not None
         and sample.response_time_ms > 0
-        and (predicted := float(response_time_ms(law, utilization(law, sample.cpu_avg)))) > 0
-        and predicted < math.inf
+        and 0 < (predicted := response_time_at_cpu_ms(law, sample.cpu_avg)) < math.inf
     ]
     if not errors:
         return 1.0

@@ -23,8 +23,6 @@ GRID.flags.writeable = False
 # the nearer one is taken. Caches go cold and users jump with each move, and what pulled the best
 # ratio away (a slowdown, other work) mostly lets go of it again.
 MOVE_COST = 0.3
-# Spreads of the ensemble that are added before the smallest is taken; at 0 the mean decides.
-CAUTION = 0.0
 # Digits of a recorded spread, absolute.
 DIGITS = 5
 NO_SPREADS: FloatArray = np.zeros(0)
@@ -66,7 +64,8 @@ def choose(
     Args:
         predicted_ms: (61,) along `GRID`; a candidate that is not finite is dropped.
         learned: whether the support box of the envelope applies.
-        spreads: (61,) standard deviation of the logarithm of each; (0,) without an ensemble.
+        spreads: (61,) standard deviation of the logarithm of each; (0,) without an ensemble. They
+            are recorded; the mean alone decides.
 
     Returns:
         The proposal with its curve; shares in force, with a note, when nothing is finite.
@@ -80,9 +79,8 @@ def choose(
     )
     if not ratios:
         return failed(situation, strategy, lost)
-    judged = values * np.exp(CAUTION * spreads) if len(spreads) else values
-    if not learned:
-        judged = judged * (1.0 + MOVE_COST * np.abs(GRID - situation.applied[0]))
+    dear = 0.0 if learned else MOVE_COST * np.abs(GRID - situation.applied[0])
+    judged = values * (1.0 + dear)
     best = float(GRID[np.argmin(np.where(finite, judged, np.inf))])
     return Proposal(
         strategy=strategy,

@@ -118,7 +118,8 @@ def _correction(situation: Situation) -> tuple[FloatArray, FloatArray] | Note:
             message="no candidate lies in the training range of the residual network",
         )
     known = members if usable.all() else members[:, usable]
-    log_ratio, spreads = known.mean(axis=0), _apart(known)
+    log_ratio = known.mean(axis=0)
+    spreads = _apart(known, log_ratio)
     if len(log_ratio) < len(GRID):
         # Outside the range the nearest value inside goes on: dropping to 0 there would be a step
         # in the curve, and the step itself would look like an optimum.
@@ -128,11 +129,11 @@ def _correction(situation: Situation) -> tuple[FloatArray, FloatArray] | Note:
     return np.exp(limited), spreads
 
 
-def _apart(members: FloatArray) -> FloatArray:
-    """(members, n) -> (n,) standard deviation between them; 0 of a single one."""
+def _apart(members: FloatArray, mean: FloatArray) -> FloatArray:
+    """(members, n), (n,) -> (n,) standard deviation between them; 0 of a single one."""
     if len(members) < 2:
         return np.zeros(members.shape[1])
-    return np.asarray(np.std(members, axis=0, ddof=1))
+    return np.asarray(np.std(members, axis=0, ddof=1, mean=mean[None]))
 
 
 def _inside(model: LearnedModel, x: FloatArray) -> NDArray[np.bool_]:

@@ -62,13 +62,34 @@ def response_time_ms(law: CenterLaw, rho: ArrayLike) -> FloatArray:
         return np.asarray(service + law.wait_ms * waiting(load, law.servers))
 
 
+def response_time_at_cpu_ms(law: CenterLaw, cpu: float) -> float:
+    """`response_time_ms` at one CPU reading (0..1).
+
+    In plain numbers: arrays of one take seven times as long, and a decision asks some eight times.
+    """
+    load = busy_part(law, cpu)
+    power = _power(law.servers)
+    inside = min(load, TANGENT_FROM)
+    beyond = max(load, TANGENT_FROM) - TANGENT_FROM
+    wait: float = inside**power / (1.0 - inside) + _slope_at_edge(power) * beyond
+    return law.base_ms * (1.0 + law.contention * min(load, 1.0) ** 2) + law.wait_ms * wait
+
+
 def waiting(rho: FloatArray, servers: float) -> FloatArray:
     """q(rho; c): mean wait in units of tau; 0 at rho 0, a tangent past `TANGENT_FROM`."""
-    power = math.sqrt(2.0 * (servers + 1.0)) - 1.0
+    power = _power(servers)
     inside = np.minimum(rho, TANGENT_FROM)
-    value = inside**power / (1.0 - inside)
-    slope_at_edge = (
+    beyond = np.maximum(rho, TANGENT_FROM) - TANGENT_FROM
+    return np.asarray(inside**power / (1.0 - inside) + _slope_at_edge(power) * beyond)
+
+
+def _power(servers: float) -> float:
+    return math.sqrt(2.0 * (servers + 1.0)) - 1.0
+
+
+def _slope_at_edge(power: float) -> float:
+    slope: float = (
         power * TANGENT_FROM ** (power - 1.0) / (1.0 - TANGENT_FROM)
         + TANGENT_FROM**power / (1.0 - TANGENT_FROM) ** 2
     )
-    return np.asarray(value + slope_at_edge * (np.maximum(rho, TANGENT_FROM) - TANGENT_FROM))
+    return slope

@@ -19,6 +19,7 @@ from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.strategies.regions import Rows, SourceRegion
 from controlplane.domain.telemetry import ServiceWindow
 from controlplane.domain.topology import Cluster, Datacenter, Role, Service, StrategyName
+from controlplane.domain.uncertainty import UNKNOWN_SPREAD
 
 FloatArray = NDArray[np.float64]
 
@@ -220,6 +221,12 @@ class Situation:
         bearing = self.bearing
         active = tuple(b and c.active for b, c in zip(bearing, self.centers, strict=True))
         return active if any(active) else bearing
+
+    @property
+    def held_out_spread(self) -> float:
+        """Spread of the model's relative error on held-out rows, > 0; a usual one if unknown."""
+        spread = self.model.residual_spread if self.model is not None else 0.0
+        return spread if 0 < spread < math.inf else UNKNOWN_SPREAD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
