@@ -1,4 +1,7 @@
-"""Guards on the shares themselves: bounds by role, the step of one cycle, evacuations."""
+"""Guards on the shares themselves: bounds by role, the step of one cycle, evacuations.
+
+The limits that other guards ask for, too, are public here.
+"""
 
 import math
 from collections.abc import Sequence
@@ -14,9 +17,10 @@ from controlplane.domain.guardrails.draft import (
 )
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
-from controlplane.domain.strategies.situation import Shares, Situation
+from controlplane.domain.strategies.situation import LearnedModel, Shares, Situation
 
 HALVINGS = 60
+SUM_TOLERANCE = 1e-6
 
 
 def within_bounds(
@@ -87,6 +91,18 @@ def bounds(situation: Situation, limits: EnvelopeLimits) -> tuple[Shares, Shares
         tuple(low if bears else 0.0 for bears in bearing),
         tuple(high if bears else 0.0 for bears in bearing),
     )
+
+
+def support(model: LearnedModel, limits: EnvelopeLimits) -> tuple[float, float]:
+    """Lowest and highest share of the primary that a network may ask for."""
+    margin = limits.support_margin
+    return model.ratio_low - margin, model.ratio_high + margin
+
+
+def is_split(shares: Shares, count: int) -> bool:
+    """Whether these are `count` finite shares >= 0 with sum 1."""
+    proper = len(shares) == count and all(0 <= share <= 1 + SUM_TOLERANCE for share in shares)
+    return proper and abs(math.fsum(shares) - 1.0) <= SUM_TOLERANCE
 
 
 def bounded(shares: Shares, situation: Situation, limits: EnvelopeLimits) -> Shares:

@@ -17,7 +17,7 @@ from controlplane.domain.dither import (
     sign_of,
     undrawn,
 )
-from controlplane.domain.guardrails.bounds import bounds, reach
+from controlplane.domain.guardrails.bounds import bounds, reach, support
 from controlplane.domain.guardrails.capacity import ceiling, peak
 from controlplane.domain.guardrails.draft import (
     NEGLIGIBLE,
@@ -187,7 +187,8 @@ def _put(room: _Room, shift: Dither) -> Draft:
 
 
 def _supported(room: _Room, shares: Shares) -> bool:
-    model, margin = room.situation.model, room.limits.support_margin
+    model = room.situation.model
     if not room.draft.proposal.learned or model is None:
         return True
-    return model.ratio_low - margin <= shares[0] <= model.ratio_high + margin
+    low, high = support(model, room.limits)
+    return low <= shares[0] <= high

@@ -4,9 +4,9 @@ The proposal is numbers, a network stays where it was trained, a move is worth i
 that broke its promise is undone.
 """
 
-import math
 from dataclasses import replace
 
+from controlplane.domain.guardrails.bounds import is_split, support
 from controlplane.domain.guardrails.capacity import peak
 from controlplane.domain.guardrails.dithering import anchored
 from controlplane.domain.guardrails.draft import (
@@ -25,8 +25,6 @@ from controlplane.domain.guardrails.regions import rows_formed, rows_stay
 from controlplane.domain.guardrails.state import GuardState
 from controlplane.domain.strategies.situation import Situation
 
-SUM_TOLERANCE = 1e-6
-
 
 def well_formed(
     draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits
@@ -35,10 +33,7 @@ def well_formed(
     if draft.course is not Course.MOVE:
         return draft
     shares = draft.target
-    proper = len(shares) == len(situation.centers) and all(
-        0 <= share <= 1 + SUM_TOLERANCE for share in shares
-    )
-    if not proper or abs(math.fsum(shares) - 1.0) > SUM_TOLERANCE:
+    if not is_split(shares, len(situation.centers)):
         message = f"{shares} are not {len(situation.centers)} shares with sum 1"
         return held(draft, situation, "proposal_invalid", message)
     if not rows_formed(draft.proposal, situation):
@@ -85,11 +80,9 @@ def supported(
     draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits
 ) -> Draft:
     """Keep a network's ratio within what its training has seen, and a small margin."""
-    model = situation.model
-    if draft.course is not Course.MOVE or not draft.proposal.learned or model is None:
+    if draft.course is not Course.MOVE or not draft.proposal.learned or situation.model is None:
         return draft
-    low = model.ratio_low - limits.support_margin
-    high = model.ratio_high + limits.support_margin
+    low, high = support(situation.model, limits)
     ratio = min(max(draft.target[0], low), high)
     if ratio == draft.target[0]:
         return draft

@@ -5,10 +5,9 @@ that mean something else for a `regional` service, the step of a single region, 
 of the rows when the sum was trimmed.
 """
 
-import math
 from dataclasses import replace
 
-from controlplane.domain.guardrails.bounds import reach
+from controlplane.domain.guardrails.bounds import is_split, reach
 from controlplane.domain.guardrails.draft import NEGLIGIBLE, Course, Draft, retargeted
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
@@ -27,7 +26,6 @@ from controlplane.domain.topology import Service, StrategyName
 
 # A century: a regional service is never ramped on old metrics.
 NEVER_S = 3e9
-SUM_TOLERANCE = 1e-6
 
 
 def limits_of(service: Service, limits: EnvelopeLimits) -> EnvelopeLimits:
@@ -73,11 +71,9 @@ def within_region_step(
 
 def rows_formed(proposal: Proposal, situation: Situation) -> bool:
     """Whether a proposal has a proper split for each source region."""
+    count = len(situation.centers)
     return len(proposal.regions) == len(situation.regions) and all(
-        len(row) == len(situation.centers)
-        and all(0 <= share <= 1 + SUM_TOLERANCE for share in row)
-        and abs(math.fsum(row) - 1.0) <= SUM_TOLERANCE
-        for row in proposal.regions
+        is_split(row, count) for row in proposal.regions
     )
 
 
