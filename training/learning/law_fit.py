@@ -1,11 +1,9 @@
 """Fit the queue law of one data centre to its own load and response times.
 
-Called by learning.version, for each centre. The law and its source: domain.strategies.queue_law
-(LAB-learning.md section 2). Parameters a, b, tau, sat are fitted on the log of the response time
-with a soft-L1 loss from several starts; servers, idle and full CPU are declared, else estimated.
+Called by learning.version and learning.site_version, for each centre. The law and its source:
+domain.strategies.queue_law. Parameters a, b, tau, sat are found by `law_descent`; servers, idle and
+full CPU are declared, else estimated.
 
-Few, noisy rows leave directions in which the law could be anything, so weak priors pull towards
-what queues are like (tau about a / c, b about 0, sat about 1); thousands of rows outvote them.
 A fit that the rows do not determine is returned all the same, marked as not to be trusted, with
 the reason: the caller then schedules by rule and says so.
 """
@@ -14,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
-from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms, utilization
+from controlplane.domain.strategies.queue_law import CenterLaw, utilization
+from training.learning.law_descent import PRIOR_PRECISION, Problem, solve
 
 FloatArray = NDArray[np.float64]
 
@@ -30,13 +28,7 @@ VETO_RHO = 0.85
 # Loads (5 % to 95 %) must span this much of the capacity to show a curve.
 MIN_SPAN = 0.08
 MAX_SPREAD = 0.5
-# What a reading of the CPU may lie above the truth.
-CPU_NOISE = 0.03
 _SERVERS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-# (b, log of tau / (a / c), sat)
-_STARTS = ((0.1, 0.0, 1.0), (1.0, -1.0, 1.0), (0.1, 1.0, 0.8), (0.1, 0.0, 0.65))
-# Spread of the priors in the same parameters; the noise of the rows is their unit.
-_PRIOR_B, _PRIOR_TAU, _PRIOR_SAT = 0.3, 0.7, 0.08
 _Z90 = 1.645
 
 
@@ -80,39 +72,6 @@ class LawFit:
     rows: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Problem:
-    """u: (n,) busy share of the CPU; log_ms: (n,); the parameters are (log a, b, log t, sat)."""
-
-    u: FloatArray
-    log_ms: FloatArray
-    law: CenterLaw
-    noise: float
-
-    def law_at(self, parameters: FloatArray) -> CenterLaw:
-        """tau = t * a / c, so that t is about 1 for any centre."""
-        base_ms = float(np.exp(parameters[0]))
-        return replace(
-            self.law,
-            base_ms=base_ms,
-            contention=float(parameters[1]),
-            wait_ms=float(np.exp(parameters[2])) * base_ms / self.law.servers,
-            saturation=float(parameters[3]),
-        )
-
-    def log_law(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
-        law = self.law_at(parameters)
-        return np.asarray(np.log(response_time_ms(law, u / law.saturation)))
-
-    def residuals(self, parameters: FloatArray) -> FloatArray:
-        error = (self.log_law(parameters, self.u) - self.log_ms) / self.noise
-        return np.append(error, self.prior(parameters))
-
-    def prior(self, parameters: FloatArray) -> FloatArray:
-        _, b, log_t, sat = parameters
-        return np.array([b / _PRIOR_B, log_t / _PRIOR_TAU, (sat - 1.0) / _PRIOR_SAT])
-
-
 def fit_law(rows: LawRows, declared: Declared) -> LawFit:
     """Fit one centre.
 
@@ -132,8 +91,8 @@ def fit_law(rows: LawRows, declared: Declared) -> LawFit:
     u = np.asarray(utilization(scale, rows.cpu))
     candidates = _SERVERS if declared.servers is None else (declared.servers,)
     fits = [
-        _solve(
-            _Problem(
+        solve(
+            Problem(
                 u=u,
                 log_ms=np.log(rows.response_time_ms),
                 law=replace(scale, servers=servers),
@@ -185,63 +144,17 @@ def _idle_cpu(rows: LawRows) -> float:
     return float(np.clip(intercept, 0.0, rows.cpu.min()))
 
 
-def _solve(problem: _Problem) -> tuple[_Problem, FloatArray, float]:
-    """Two passes: the first finds the rows' noise, the second weighs them against the priors."""
-    parameters = _descend(problem, _starts(problem))
-    problem = replace(problem, noise=max(_spread(problem, parameters), 0.01))
-    parameters = _descend(problem, [parameters, *_starts(problem)[1:2]])
-    error = problem.residuals(parameters)
-    # Comparable between numbers of servers whatever noise each of them found.
-    cost = error.size * np.log(problem.noise) + float(np.sum(np.sqrt(1.0 + error**2) - 1.0))
-    return problem, parameters, cost
-
-
-def _starts(problem: _Problem) -> list[FloatArray]:
-    quiet = problem.log_ms[problem.u <= np.quantile(problem.u, 0.2)]
-    log_a = float(np.median(quiet))
-    return [np.array([log_a, b, log_t, sat]) for b, log_t, sat in _STARTS]
-
-
-def _descend(problem: _Problem, starts: list[FloatArray]) -> FloatArray:
-    log_a = starts[-1][0]
-    lower = np.array([log_a - 4.0, 0.0, -8.0, _least_saturation(problem.u)])
-    upper = np.array([log_a + 1.0, 5.0, 4.0, 1.0])
-    best, best_cost = starts[0], np.inf
-    for start in starts:
-        inside = np.clip(start, lower + 1e-6, upper - 1e-6)
-        found = least_squares(
-            problem.residuals, inside, bounds=(lower, upper), loss="soft_l1", max_nfev=200
-        )
-        if found.cost < best_cost:
-            best, best_cost = found.x, float(found.cost)
-    return best
-
-
-def _least_saturation(u: FloatArray) -> float:
-    """CPU stops where the centre is full, so the rows bound it from below.
-
-    Without this a knee of the response time, as garbage collection makes one, is taken for a
-    bottleneck at a CPU that the centre has long passed.
-    """
-    return float(np.clip(np.quantile(u, 0.995) - CPU_NOISE, 0.3, 0.99))
-
-
-def _spread(problem: _Problem, parameters: FloatArray) -> float:
-    error = problem.log_law(parameters, problem.u) - problem.log_ms
-    return float(1.4826 * np.median(np.abs(error - np.median(error))))
-
-
-def _judge(problem: _Problem, parameters: FloatArray) -> LawFit:
+def _judge(problem: Problem, parameters: FloatArray) -> LawFit:
     law = problem.law_at(parameters)
     low, high = np.quantile(problem.u / law.saturation, [0.05, 0.95])
     # The envelope moves a share by a step a cycle, so loads near those seen matter.
     reach = np.linspace(0.8 * low, max(min(1.2 * high, VETO_RHO), high), 30) * law.saturation
-    jacobian = _slopes(problem, parameters, problem.u) / problem.noise
-    precision = jacobian.T @ jacobian + np.diag([0.0, _PRIOR_B**-2, _PRIOR_TAU**-2, _PRIOR_SAT**-2])
-    slopes = _slopes(problem, parameters, reach)
+    jacobian = problem.slopes(parameters, problem.u) / problem.noise
+    precision = jacobian.T @ jacobian + PRIOR_PRECISION
+    slopes = problem.slopes(parameters, reach)
     variance = np.einsum("ij,jk,ik->i", slopes, np.linalg.pinv(precision), slopes)
     error_ratio = float(np.expm1(_Z90 * np.sqrt(max(variance.max(), 0.0))))
-    spread = _spread(problem, parameters)
+    spread = problem.spread(parameters)
     reason = _doubt(float(high - low), spread, error_ratio)
     return LawFit(
         law=law,
@@ -271,18 +184,6 @@ def _doubt(span: float, spread: float, error_ratio: float) -> str:
             f"candidates reach, at most {MAX_ERROR_RATIO:.0%} allowed: collect more rows"
         )
     return ""
-
-
-def _slopes(problem: _Problem, parameters: FloatArray, u: FloatArray) -> FloatArray:
-    """Derivatives of the log law by each parameter, (n, 4), by central differences."""
-    columns = []
-    for index in range(parameters.size):
-        step = np.zeros_like(parameters)
-        step[index] = 1e-4
-        above = problem.log_law(parameters + step, u)
-        below = problem.log_law(parameters - step, u)
-        columns.append((above - below) / 2e-4)
-    return np.column_stack(columns)
 
 
 def _condition(jacobian: FloatArray) -> float:

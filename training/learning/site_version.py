@@ -7,22 +7,27 @@ all would have to be guessed.
 """
 
 import hashlib
-import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from controlplane.domain.errors import Invalid
-from controlplane.domain.features import FEATURE_NAMES, SCHEMA_DIGEST
+from controlplane.domain.features import FEATURE_NAMES
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms, utilization
-from models.artifact import LawRecord, ModelArtifact, Provenance, Support
-from training.learning.code import code_digest
-from training.learning.law_fit import Declared, LawFit, LawRows, fit_law
+from models.artifact import ModelArtifact, Support
+from training.learning.law_fit import Declared, LawFit, fit_law
 from training.learning.profile import daily_profile
 from training.learning.projection import recent
+from training.learning.provenance import (
+    check_rows,
+    environment,
+    law_record,
+    law_rows,
+    law_scores,
+    provenance,
+)
 from training.learning.scores import error_scores
 from training.site_dataset import SiteDataset
 
@@ -30,7 +35,6 @@ FloatArray = NDArray[np.float64]
 
 # Named in the version where the settings of the networks stand for two centers.
 KIND = "laws"
-MIN_ROWS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +60,7 @@ def train_site(dataset: SiteDataset, job: SiteJob) -> ModelArtifact:
         Invalid: `too_few_rows`; `laws_untrusted`, with the reason of each law that the rows do
             not determine; `declared_invalid`, for another number of centers.
     """
-    if len(dataset) < MIN_ROWS:
-        raise Invalid(
-            "too_few_rows",
-            f"{len(dataset)} complete rows, at least {MIN_ROWS} needed: collect more before "
-            "training",
-        )
+    check_rows(dataset)
     if len(job.declared) != len(dataset.centers):
         raise Invalid(
             "declared_invalid",
@@ -69,14 +68,7 @@ def train_site(dataset: SiteDataset, job: SiteJob) -> ModelArtifact:
             f"{', '.join(dataset.centers)}",
         )
     fits = [
-        fit_law(
-            LawRows(
-                response_time_ms=series.response_time_ms,
-                cpu=series.cpu_avg,
-                rate_rps=series.request_rate_rps,
-            ),
-            declared,
-        )
+        fit_law(law_rows(series), declared)
         for series, declared in zip(dataset.series, job.declared, strict=True)
     ]
     _refuse_untrusted(dataset.centers, fits)
@@ -118,7 +110,7 @@ def _refuse_untrusted(centers: tuple[str, ...], fits: Sequence[LawFit]) -> None:
 
 
 def _artifact(dataset: SiteDataset, job: SiteJob, fits: Sequence[LawFit]) -> ModelArtifact:
-    laws = [_record(fit) for fit in fits]
+    laws = [law_record(fit) for fit in fits]
     low, high = np.nanquantile(dataset.shares[0], [0.01, 0.99])
     nowhere = (0.0,) * len(FEATURE_NAMES)
     return ModelArtifact(
@@ -137,28 +129,9 @@ def _artifact(dataset: SiteDataset, job: SiteJob, fits: Sequence[LawFit]) -> Mod
         best_epoch={},
         losses={},
         profile=daily_profile(dataset.time_s, site_loads(dataset).sum(axis=0), job.day_s),
-        provenance=Provenance(
-            data_digest=dataset.digest(),
-            code_digest=code_digest(),
-            settings_digest=_settings_digest(job),
-            schema_digest=SCHEMA_DIGEST,
-            rows=len(dataset),
-            seed=job.seed,
-            first_row_s=float(dataset.time_s[0]),
-            last_row_s=float(dataset.time_s[-1]),
-        ),
+        provenance=provenance(dataset, _settings_digest(job), job.seed),
         created_at_s=job.created_at_s,
-        environment={
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        },
-    )
-
-
-def _record(fit: LawFit) -> LawRecord:
-    return LawRecord(
-        **asdict(fit.law), trusted=fit.trusted, reason=fit.reason, error_ratio=fit.error_ratio
+        environment=environment(),
     )
 
 
@@ -175,8 +148,5 @@ def _scores(dataset: SiteDataset, fits: Sequence[LawFit]) -> dict[str, float]:
             "laws_untrusted", "no row has the load and the CPU of every center: nothing to score by"
         )
     scores = error_scores("greybox", guess[known], dataset.response_time_ms[known])
-    for name, fit in zip(dataset.centers, fits, strict=True):
-        scores[f"{name}_law_spread"] = fit.spread
-        scores[f"{name}_law_condition"] = fit.condition
-        scores[f"{name}_law_rows"] = float(fit.rows)
+    scores |= law_scores(dict(zip(dataset.centers, fits, strict=True)))
     return scores | {"residual_spread": scores["greybox_residual_spread"]}

@@ -5,25 +5,30 @@ Called by `python -m training train` for one and by the backtest for many at onc
 file.
 """
 
-import platform
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
-import scipy
 import torch
 from numpy.typing import NDArray
 
 from controlplane.domain.errors import Invalid
-from controlplane.domain.features import SCHEMA_DIGEST
-from models.artifact import LawRecord, ModelArtifact, Provenance
+from models.artifact import ModelArtifact
 from models.forward import predict
-from training.dataset import CenterSeries, Dataset
-from training.learning.code import code_digest
-from training.learning.law_fit import Declared, LawFit, LawRows, fit_law
+from training.dataset import CENTERS, Dataset
+from training.learning.law_fit import Declared, LawFit, fit_law
 from training.learning.network import Epoch, Lesson, TrainedNetwork, split_rows, train_networks
 from training.learning.profile import daily_profile
 from training.learning.projection import total_load
+from training.learning.provenance import (
+    MIN_ROWS,
+    check_rows,
+    environment,
+    law_record,
+    law_rows,
+    law_scores,
+    provenance,
+)
 from training.learning.residual import (
     ResidualRows,
     residual_lesson,
@@ -39,8 +44,6 @@ FloatArray = NDArray[np.float64]
 
 StageProgress = Callable[[str, Epoch], None]
 
-# Two batches and a tail: less is an anecdote.
-MIN_ROWS = 40
 # Ratios closer than this cannot tell what the ratio does.
 MIN_RATIO_SPAN = 0.01
 
@@ -113,12 +116,7 @@ def train_versions(
 
 
 def _check(dataset: Dataset) -> None:
-    rows = len(dataset)
-    if rows < MIN_ROWS:
-        raise Invalid(
-            "too_few_rows",
-            f"{rows} complete rows, at least {MIN_ROWS} needed: collect more before training",
-        )
+    check_rows(dataset)
     span = float(np.ptp(dataset.ratio))
     if span < MIN_RATIO_SPAN:
         raise Invalid(
@@ -128,19 +126,11 @@ def _check(dataset: Dataset) -> None:
         )
 
 
-def _law_rows(series: CenterSeries) -> LawRows:
-    return LawRows(
-        response_time_ms=series.response_time_ms,
-        cpu=series.cpu_avg,
-        rate_rps=series.request_rate_rps,
-    )
-
-
 def _draft(dataset: Dataset, job: Job) -> _Draft:
     _check(dataset)
     fits = (
-        fit_law(_law_rows(dataset.primary), job.primary),
-        fit_law(_law_rows(dataset.secondary), job.secondary),
+        fit_law(law_rows(dataset.primary), job.primary),
+        fit_law(law_rows(dataset.secondary), job.secondary),
     )
     draft = _Draft(
         dataset=dataset,
@@ -187,15 +177,6 @@ def _train_residuals(
         )
 
 
-def _law_scores(fits: tuple[LawFit, LawFit]) -> dict[str, float]:
-    scores = {}
-    for center, fit in zip(("primary", "secondary"), fits, strict=True):
-        scores[f"{center}_law_spread"] = fit.spread
-        scores[f"{center}_law_condition"] = fit.condition
-        scores[f"{center}_law_rows"] = float(fit.rows)
-    return scores
-
-
 def _spread(scores: dict[str, float], fits: tuple[LawFit, LawFit]) -> float:
     """The spread of what will decide: the hybrid, or the network where the laws cannot."""
     trusted = all(fit.trusted for fit in fits)
@@ -209,34 +190,23 @@ def _spread(scores: dict[str, float], fits: tuple[LawFit, LawFit]) -> float:
 def _artifact(draft: _Draft) -> ModelArtifact:
     dataset, job, fits = draft.dataset, draft.job, draft.fits
     networks = _named_networks(draft)
-    scores = _law_scores(fits) | draft.scores
+    scores = law_scores(dict(zip(CENTERS, fits, strict=True))) | draft.scores
     return ModelArtifact(
         service=job.service,
         kind=job.settings.name,
         mlp=draft.mlp[0].mlp if draft.mlp else None,
         residuals=tuple(member.mlp for member in draft.residuals),
-        primary=_law_record(fits[0]),
-        secondary=_law_record(fits[1]),
+        primary=law_record(fits[0]),
+        secondary=law_record(fits[1]),
         support=support_of(dataset, (fits[0].law, fits[1].law)),
         scores=scores | {"residual_spread": _spread(scores, fits)},
         best_epoch={name: network.best_epoch for name, network in networks.items()},
         losses={name: network.losses for name, network in networks.items()},
         profile=daily_profile(dataset.time_s, total_load(dataset), job.day_s),
-        provenance=Provenance(
-            data_digest=dataset.digest(),
-            code_digest=code_digest(),
-            settings_digest=job.settings.digest(),
-            schema_digest=SCHEMA_DIGEST,
-            rows=len(dataset),
-            seed=job.seed,
-            first_row_s=float(dataset.time_s[0]),
-            last_row_s=float(dataset.time_s[-1]),
-        ),
+        provenance=provenance(dataset, job.settings.digest(), job.seed),
         created_at_s=job.created_at_s,
         environment={
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
+            **environment(),
             "torch": torch.__version__,
             "cpu": torch.backends.cpu.get_cpu_capability(),
         },
@@ -251,9 +221,3 @@ def _named_networks(draft: _Draft) -> dict[str, TrainedNetwork]:
     else:
         names.extend(f"residual_{at}" for at in range(1, len(draft.residuals) + 1))
     return dict(zip(names, (*draft.mlp, *draft.residuals), strict=True))
-
-
-def _law_record(fit: LawFit) -> LawRecord:
-    return LawRecord(
-        **asdict(fit.law), trusted=fit.trusted, reason=fit.reason, error_ratio=fit.error_ratio
-    )
