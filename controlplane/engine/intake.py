@@ -9,27 +9,26 @@ nothing that memory can hold.
 import asyncio
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import structlog
 
 from controlplane.domain.decisions import Trigger
-from controlplane.domain.errors import ControlPlaneError, Retryable
+from controlplane.domain.errors import Retryable
 from controlplane.domain.strategies.regional import alarming
 from controlplane.domain.suspicion.doubt import Suspicion
 from controlplane.domain.telemetry import (
     Sample,
     ServiceWindow,
-    check,
     extended,
     first_received,
     received_by,
     turned_back,
     without,
 )
-from controlplane.domain.topology import Fleet
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.pokes import Pokes
+from controlplane.engine.receipts import Receipt, SampleFinding, fault_in, suspected
 from controlplane.engine.stages import Instruments, Stage
 from controlplane.engine.suspicion import Suspicions
 from controlplane.ports.stores import SampleStore
@@ -38,35 +37,9 @@ log = structlog.get_logger(__name__)
 
 # Samples that wait for the store: about 20 s of the largest burst (50,000 samples/s).
 MOST_PENDING = 1_000_000
-# The sender's clock may be ahead of ours by this much.
-CLOCK_AHEAD_S = 300.0
 WRITE_EVERY_S = 1.0
 # Judged before others get a turn: some 10 ms.
 AT_ONCE = 250
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampleFinding:
-    """What is wrong with one sample of a call; `index` counts from 0.
-
-    `subject` is its service and data centre, as far as it names them.
-    """
-
-    index: int
-    code: str
-    message: str
-    field: str = ""
-    subject: tuple[str, str] = ("", "")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """Answer to one call: how many were taken, which were refused, and which of those taken
-    are suspicious, so that they are stored and no decision reads them."""
-
-    accepted: int
-    findings: tuple[SampleFinding, ...] = ()
-    suspicious: tuple[SampleFinding, ...] = ()
 
 
 class Intake:
@@ -217,7 +190,7 @@ class Intake:
 
     def _check(self, index: int, sample: Sample) -> SampleFinding | None:
         """What makes a sample no fact; counted and remembered."""
-        finding = _finding(index, sample, self._fleets.current.fleet, self._now())
+        finding = fault_in(index, sample, self._fleets.current.fleet, self._now())
         if finding is not None:
             self._refused(finding)
         return finding
@@ -228,7 +201,7 @@ class Intake:
         suspicion = self._suspicions.judge(sample, self.window(sample.service))
         if suspicion is not None:
             self._hold(sample, suspicion)
-            return _suspected(index, sample, suspicion)
+            return suspected(index, sample, suspicion)
         self.accepted += 1
         self._extend((sample,))
         self._pending.append(sample)
@@ -275,36 +248,3 @@ class Intake:
         self._alarmed_s.update(dict.fromkeys(due, now_s))
         if due:
             self._pokes.poke(Trigger.ALARM, due)
-
-
-def _finding(index: int, sample: Sample, fleet: Fleet, now_s: float) -> SampleFinding | None:
-    subject = (sample.service, sample.datacenter)
-    try:
-        check(sample, fleet)
-    except ControlPlaneError as error:
-        return SampleFinding(
-            index=index,
-            code=error.code,
-            message=error.message,
-            field=str(error.details.get("field", "")),
-            subject=subject,
-        )
-    if sample.time_s > now_s + CLOCK_AHEAD_S:
-        return SampleFinding(
-            index=index,
-            code="sample_from_the_future",
-            message=f"time is {sample.time_s - now_s:.0f} s ahead of this clock; "
-            f"the limit is {CLOCK_AHEAD_S:.0f} s: check the sender's clock",
-            field="time",
-            subject=subject,
-        )
-    return None
-
-
-def _suspected(index: int, sample: Sample, suspicion: Suspicion) -> SampleFinding:
-    return SampleFinding(
-        index=index,
-        code=suspicion.doubt,
-        message=suspicion.message,
-        subject=(sample.service, sample.datacenter),
-    )

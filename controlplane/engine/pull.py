@@ -22,7 +22,8 @@ from controlplane.domain.pulling.joining import joined
 from controlplane.domain.sources import Answer, DeclaredSource, Failure, Pair
 from controlplane.domain.telemetry import Sample
 from controlplane.engine.fleets import Fleets
-from controlplane.engine.intake import Intake, Receipt
+from controlplane.engine.intake import Intake
+from controlplane.engine.receipts import Receipt
 from controlplane.engine.stages import Instruments
 from controlplane.ports.outside import MetricSource
 
