@@ -7,7 +7,7 @@ time by its callers.
 
 import math
 from bisect import insort
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from controlplane.domain.errors import Invalid
@@ -81,6 +81,11 @@ def reading(sample: Sample, name: str) -> float:
     """One of the readings that `LIMITS` names; NaN when it was not reported."""
     value: float | None = getattr(sample, name)
     return math.nan if value is None else value
+
+
+def mean(values: Sequence[float]) -> float:
+    """Mean of readings; NaN of none, and when one was not reported."""
+    return math.fsum(values) / len(values) if values else math.nan
 
 
 def order(sample: Sample) -> tuple[float, float]:

@@ -15,7 +15,7 @@ import structlog
 
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import Retryable
-from controlplane.domain.strategies.regional import alarming
+from controlplane.domain.strategies.regional_load import alarming
 from controlplane.domain.suspicion.doubt import Suspicion
 from controlplane.domain.telemetry import (
     Sample,

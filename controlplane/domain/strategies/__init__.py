@@ -4,7 +4,7 @@
 - projection: recent load and use of each data centre, and what they become at other shares
 - tenancy: what the services on shared pools put on them
 - queue_law: response time of a data centre as a function of its utilisation
-- candidates: the 61 ratios, and the choice of the smallest prediction
+- candidates: the 61 ratios, and the choice among them by prediction and the way there
 - rules: static, capacity, cpu_equalizer, threshold
 - observed, fallback: queue laws of what is measured just now, and who falls back to them
 - networks: paper_mlp, projected_mlp
@@ -13,6 +13,6 @@
 - allocation: the smallest sum over all of them
 - regions: rows of shares by source region, and what follows from their sum
 - demand: how much each region sends
-- regional: regional
+- regional, regional_load: regional, and the load that it goes by
 - registry: name -> strategy, and `propose`
 """

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from controlplane.domain.strategies.projection import recent
 from controlplane.domain.strategies.regions import SourceRegion, in_force, summed
 from controlplane.domain.strategies.situation import Center, Shares, Situation
-from controlplane.domain.telemetry import Sample, load_measure, reading
+from controlplane.domain.telemetry import Sample, load_measure, mean, reading
 from controlplane.domain.topology import EVERYWHERE, GatewayGroup, RegionShares, StrategyName
 
 FloatArray = NDArray[np.float64]
@@ -146,8 +146,3 @@ def _loads(situation: Situation) -> FloatArray:
     measure = load_measure(sample for history in histories for sample in history)
     means = [mean([reading(sample, measure) for sample in history]) for history in histories]
     return np.asarray(np.nan_to_num(np.array(means)))
-
-
-def mean(values: Sequence[float]) -> float:
-    """The mean; NaN of nothing."""
-    return math.fsum(values) / len(values) if values else math.nan

@@ -3,7 +3,7 @@
 A learned strategy that has no model, or whose model was demoted, falls back to `observed_laws`,
 from there to `cpu_equalizer` (no response times) and to the static ratio (no CPU). Measured in
 worlds with known truth, `observed_laws` is the best of the three where CPU is the bottleneck; where
-it is not, the equaliser is ruinous and this rule is as good as holding still.
+it is not, the equaliser is ruinous and this rule some per cent behind holding still (ADR 0019).
 """
 
 import numpy as np

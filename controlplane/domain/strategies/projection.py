@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from controlplane.domain.strategies.queue_law import CenterLaw, busy_part
 from controlplane.domain.strategies.situation import Center, SharedPool, Situation, once
-from controlplane.domain.telemetry import Sample, ServiceWindow, load_measure, reading
+from controlplane.domain.telemetry import Sample, ServiceWindow, load_measure, mean, reading
 
 FloatArray = NDArray[np.float64]
 
@@ -217,7 +217,7 @@ def _recent(history: Sequence[Sample], measure: str) -> _Recent:
         (s.cpu_avg, load) for s, load in zip(history, loads, strict=True) if s.cpu_avg is not None
     ]
     return _Recent(
-        load=_mean(loads),
+        load=mean(loads),
         cpu=tuple(cpu for cpu, _ in told),
         borne=math.fsum(load for _, load in told),
         by_rate=measure == "request_rate_rps",
@@ -285,10 +285,6 @@ def _known_most(one: float, other: float) -> float:
     if math.isnan(one):
         return other
     return one if math.isnan(other) else max(one, other)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values) if values else math.nan
 
 
 def _profile_at(profile: Sequence[float], time_s: float, day_s: float) -> float:

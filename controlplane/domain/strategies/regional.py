@@ -1,11 +1,10 @@
 """regional: traffic stays in its home region, and what is too much for it goes to the others.
 
-The load of a data centre is B = alpha N / Nmax + (1 - alpha) P (S2): N connections of at most
-Nmax, P the use of its database pool. S2 sends each message home while B is below the critical
-load and otherwise to the least loaded of the others. Here that is a split for each source region:
-B follows the traffic in proportion, so the part that has to go elsewhere can be told. A centre
-over the critical load is brought to a mark between it and the return load, and nothing moves
-again until B leaves the band between the two. So noise within the band moves nothing.
+S2 sends each message home while the load B of its data centre (`regional_load`) is below the
+critical load, and otherwise to the least loaded of the others. Here that is a split for each
+source region: B follows the traffic in proportion, so the part that has to go elsewhere can be
+told. A centre over the critical load is brought to a mark between it and the return load, and
+nothing moves again until B leaves the band between the two. So noise within the band moves nothing.
 """
 
 import math
@@ -15,13 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from controlplane.domain.strategies.demand import mean, settled
-from controlplane.domain.strategies.projection import SMALLEST_PART
+from controlplane.domain.strategies.regional_load import CenterLoad, center_loads
 from controlplane.domain.strategies.regions import Rows, SourceRegion, in_force, summed
 from controlplane.domain.strategies.rules import missing_metrics, static, with_notes
 from controlplane.domain.strategies.situation import Note, Proposal, Situation
-from controlplane.domain.telemetry import Sample, load_measure, reading
-from controlplane.domain.topology import RegionalRule, Service, StrategyName
+from controlplane.domain.topology import RegionalRule, StrategyName
 
 FloatArray = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -29,23 +26,6 @@ Flags = NDArray[np.bool_]
 # A home share below that of its home row by less is rounding to basis points.
 ROUNDED = 5e-4
 HALVINGS = 60
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CenterLoad:
-    """Load of one data centre as S2 counts it, since the last move.
-
-    Attributes:
-        rate: requests/s (or bit/s where no rate is reported).
-        load: B.
-        per_rate: what one unit of rate adds to B; > 0.
-        standing: the part of B that is there without traffic.
-    """
-
-    rate: float = 0.0
-    load: float = 0.0
-    per_rate: float = 1.0
-    standing: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,21 +47,6 @@ class _Picture:
     bears: Flags
 
 
-def load_of(sample: Sample, rule: RegionalRule) -> float:
-    """B of one sample; NaN when a part of it that counts is not reported."""
-    used = reading(sample, "connections") / reading(sample, "connection_limit")
-    parts = ((rule.alpha, used), (1.0 - rule.alpha, reading(sample, "pool_use")))
-    return math.fsum(weight * value for weight, value in parts if weight > 0)
-
-
-def alarming(sample: Sample, service: Service) -> bool:
-    """Whether a sample is over its service's level, so that it is decided at once."""
-    if sample.cpu_avg is not None and sample.cpu_avg > service.alarm_cpu:
-        return True
-    regional = service.strategy is StrategyName.REGIONAL
-    return regional and load_of(sample, service.regional) > service.regional.critical_load
-
-
 def regional(situation: Situation) -> Proposal:
     """Home, with what is too much for it on the least loaded of the others."""
     if not situation.regions:
@@ -93,56 +58,6 @@ def regional(situation: Situation) -> Proposal:
     if isinstance(loads, Note):
         return _stay(situation, loads)
     return _answer(situation, _picture(situation, loads))
-
-
-def center_loads(situation: Situation) -> tuple[CenterLoad, ...] | Note:
-    """Load of every data centre, or why it cannot be told."""
-    histories = [settled(situation, center) for center in situation.centers]
-    if note := _unreadable(situation, histories):
-        return note
-    measure = load_measure(sample for history in histories for sample in history)
-    rule = situation.service.regional
-    rates = [mean([reading(s, measure) for s in h]) if h else 0.0 for h in histories]
-    loads = [mean([load_of(s, rule) for s in h]) if h else 0.0 for h in histories]
-    total = math.fsum(rates)
-    known = [
-        b / r for b, r in zip(loads, rates, strict=True) if r > SMALLEST_PART * total and b > 0
-    ]
-    found = []
-    for center, rate, load in zip(situation.centers, rates, loads, strict=True):
-        if rate > SMALLEST_PART * total and load > 0:
-            found.append(CenterLoad(rate=rate, load=load, per_rate=load / rate))
-            continue
-        # Of a trickle B tells nothing: what is there stays, more counts by declared capacity.
-        by_rate = measure == "request_rate_rps"
-        usual = 1.0 / center.cluster.capacity_rps if by_rate else max(known, default=math.nan)
-        found.append(CenterLoad(rate=rate, load=load, per_rate=usual, standing=load))
-    if any(math.isnan(one.per_rate) for one in found):
-        return Note(code="load_unknown", message="no data centre tells what its traffic costs")
-    return tuple(found)
-
-
-def _unreadable(situation: Situation, histories: Sequence[Sequence[Sample]]) -> Note | None:
-    """A note on who has not been measured since the last move, or does not report all of B."""
-    rows = list(zip(situation.centers, situation.awaited, histories, strict=True))
-    silent = [center.name for center, waits, history in rows if waits and not history]
-    if silent:
-        names = ", ".join(silent)
-        return Note(code="settling", message=f"no whole period since the last move from {names}")
-    rule = situation.service.regional
-    partly = [
-        center.name
-        for center, _, history in rows
-        if any(math.isnan(load_of(s, rule)) for s in history)
-    ]
-    if not partly:
-        return None
-    wanted = [
-        *(["connections", "connection_limit"] if rule.alpha > 0 else []),
-        *(["pool_use"] if rule.alpha < 1 else []),
-    ]
-    message = f"{', '.join(partly)} must report {', '.join(wanted)}"
-    return Note(code="regional_load_missing", message=message)
 
 
 def _picture(situation: Situation, loads: Sequence[CenterLoad]) -> _Picture:

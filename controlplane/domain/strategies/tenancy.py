@@ -16,7 +16,7 @@ from controlplane.domain.strategies.projection import (
 )
 from controlplane.domain.strategies.queue_law import CenterLaw, busy_part
 from controlplane.domain.strategies.situation import Shares
-from controlplane.domain.telemetry import Sample, ServiceWindow, reading
+from controlplane.domain.telemetry import Sample, ServiceWindow, mean, reading
 from controlplane.domain.topology import Fleet, Pool, Service
 
 
@@ -148,8 +148,7 @@ def _busy(pool: Pool, history: tuple[Sample, ...]) -> float:
         idle_cpu=0.0 if pool.idle_cpu is None else pool.idle_cpu,
         full_cpu=1.0 if pool.full_cpu is None else pool.full_cpu,
     )
-    values = [busy_part(law, s.cpu_avg) for s in history if s.cpu_avg is not None]
-    return math.fsum(values) / len(values) if values else math.nan
+    return mean([busy_part(law, s.cpu_avg) for s in history if s.cpu_avg is not None])
 
 
 def _pool_load(pool: Pool, stays: Sequence[tuple[float, float]]) -> PoolLoad:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controlplane.domain.strategies.regional import alarming, center_loads, load_of
+from controlplane.domain.strategies.regional_load import alarming, center_loads, load_of
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import Muster, Note, Proposal, Situation
 from controlplane.domain.telemetry import Sample, extended
