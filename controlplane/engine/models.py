@@ -270,7 +270,7 @@ class Models:
                 code="model_damaged",
                 subject=f"service/{stored.service} model/{stored.digest}",
                 message=f"the {alias} cannot be read: {error.message}",
-                held="the rule decides in its place" if alias is Alias.CHAMPION else "its trial",
+                held="observed_laws decides instead" if alias is Alias.CHAMPION else "its trial",
                 force="upload it again, promote another model, or roll back",
             )
             return None
