@@ -29,7 +29,7 @@ class PromotionEvent(StrEnum):
     REFUSED = "refused"
     PROMOTED = "promoted"
     ROLLED_BACK = "rolled-back"
-    # It lost its skill: still champion, but the rule decides until it is promoted again.
+    # It lost its skill: still champion, but `observed_laws` decides until it is promoted again.
     DEMOTED = "demoted"
 
 

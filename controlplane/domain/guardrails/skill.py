@@ -1,4 +1,4 @@
-"""The skill guard: a model that forecasts badly loses its service to the rule.
+"""The skill guard: a model that forecasts badly loses its service to `observed_laws`.
 
 Judged by its live ledger, by nothing that training said about its quality. A model has lost its
 skill over the last cycles when persistence was as good in most of them and on the whole, *and*
