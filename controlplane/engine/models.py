@@ -1,18 +1,14 @@
 """Models in service: champion and shadow of each service, kept in memory, moved by steps.
 
 Called by the API and by training jobs (enroll, promote, roll back) and by the ladder (promote,
-refuse, demote); read by the loop. Each step is one entry of the promotion log and of the audit
-log, in one transaction. A model that cannot be loaded is never put in service; the one before
-it stays.
+refuse, demote); read by the loop. Each step is in the promotion log before it is in force. A
+model that cannot be loaded is never put in service; the one before it stays.
 """
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 
-import structlog
-
-from controlplane.domain.access import AccessRole, AuditEntry, Principal
+from controlplane.domain.access import Principal
 from controlplane.domain.errors import Conflict, Invalid, NotFound, Refused
 from controlplane.domain.examination import objection_to
 from controlplane.domain.findings import Observation, Source
@@ -27,29 +23,17 @@ from controlplane.domain.promotions import (
 )
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.engine.fleets import Fleets
+from controlplane.engine.promotion_log import OURSELVES, PromotionLog
 from controlplane.engine.stages import Instruments
 from controlplane.engine.turns import Turns
 from controlplane.ports.learning import ModelRegistry, StoredModel
 
-log = structlog.get_logger(__name__)
-
-# Who acts when nobody asked.
-OURSELVES = Principal(token_id="", name="signalbox", role=AccessRole.ADMIN)
-ACTIONS: Mapping[PromotionEvent, str] = {
-    PromotionEvent.ENROLLED: "model.enroll",
-    PromotionEvent.REFUSED: "model.refuse",
-    PromotionEvent.PROMOTED: "model.promote",
-    PromotionEvent.ROLLED_BACK: "model.rollback",
-    PromotionEvent.DEMOTED: "model.demote",
-}
-# Far more steps than a service makes in a year of weekly training.
-LOG_READ = 1_000
 # Characters of a forced promotion's reason, with what was said against it.
 MOST_REASON = 2_000
 
 
 class Models:
-    """The registry and what is loaded from it; `steps` counts since the start, for /metrics."""
+    """The registry and what is loaded from it."""
 
     def __init__(
         self,
@@ -70,8 +54,8 @@ class Models:
         self._unreadable: dict[str, Observation] = {}
         # A step reads what it changes; two at once would name the wrong champion before.
         self._stepping = Turns()
+        self._log = PromotionLog(registry, instruments.now)
         self.promoting = promoting
-        self.steps: Counter[PromotionEvent] = Counter()
 
     @property
     def champions(self) -> Mapping[str, LearnedModel]:
@@ -98,6 +82,11 @@ class Models:
         """Service -> the step that refused its newest challenger, while nothing came after."""
         return self._refused
 
+    @property
+    def steps(self) -> Counter[PromotionEvent]:
+        """Steps since the start of this process, by event."""
+        return self._log.steps
+
     async def restore(self) -> None:
         """Load every champion and shadow; a damaged one is a finding, its service goes on."""
         # Also of services that are not declared now: they may be declared again.
@@ -107,7 +96,7 @@ class Models:
                 if alias in stored.aliases and (model := await self._loaded(stored, alias)):
                     models[stored.service] = model
         for service in {stored.service for stored in known if stored.aliases}:
-            steps = await self._registry.promotions(service, LOG_READ)
+            steps = await self._log.of(service)
             self._since_s[service] = in_service_since_s(steps)
             if steps and steps[0].event is PromotionEvent.REFUSED:
                 self._refused[service] = steps[0]
@@ -120,7 +109,7 @@ class Models:
     async def promotions(self, service: str, limit: int) -> list[Promotion]:
         """The promotion log of a declared service, newest first; NotFound."""
         self._fleets.current.fleet.service(service)
-        return await self._registry.promotions(service, limit)
+        return await self._log.of(service, limit)
 
     async def enroll(self, data: bytes, author: Principal, reason: str = "") -> StoredModel:
         """Register an artifact as the challenger of its service, and into the shadow.
@@ -131,7 +120,7 @@ class Models:
         Raises:
             Invalid: the artifact is damaged or for another schema.
         """
-        audit = self._audit("model.add", author, reason)
+        audit = self._log.audit("model.add", author, reason)
         stored = await self._registry.add(data, self._now(), audit)
         async with self._stepping:
             if Alias.CHAMPION in stored.aliases:
@@ -192,7 +181,7 @@ class Models:
         """
         self._fleets.current.fleet.service(service)
         async with self._stepping:
-            steps = await self._registry.promotions(service, LOG_READ)
+            steps = await self._log.of(service)
             digest = earlier_champion(reversed(steps))
             if not digest:
                 raise Conflict(
@@ -220,7 +209,7 @@ class Models:
         A restarted process sees the demotion anew, and others may have been enrolled since.
         """
         async with self._stepping:
-            steps = await self._registry.promotions(service, LOG_READ)
+            steps = await self._log.of(service)
             if not is_demoted(steps, digest):
                 step = self._step(PromotionEvent.DEMOTED, service, digest)
                 await self._record(step, OURSELVES, words)
@@ -236,26 +225,10 @@ class Models:
         self._forget(step.service, Alias.CHAMPION)
 
     async def _record(self, step: Promotion, author: Principal, reason: str) -> None:
-        step = replace(step, author=author.name, reason=reason)
-        audit = replace(
-            self._audit(ACTIONS[step.event], author, reason),
-            subject=f"service/{step.service}",
-            before=step.before,
-            after=step.model,
-        )
-        await self._registry.record(step, audit)
-        self.steps[step.event] += 1
+        written = await self._log.write(step, author, reason)
         self._refused.pop(step.service, None)
         if step.event is PromotionEvent.REFUSED:
-            self._refused[step.service] = step
-        log.info(
-            "model.step",
-            step=step.event,
-            service=step.service,
-            digest=step.model,
-            author=step.author,
-            reason=reason,
-        )
+            self._refused[step.service] = written
 
     async def _mend(self, stored: StoredModel) -> None:
         if stored.service not in self._champions:
@@ -302,11 +275,6 @@ class Models:
             event=event,
             model=digest,
             before=self._digest(self._champions, service),
-        )
-
-    def _audit(self, action: str, author: Principal, reason: str) -> AuditEntry:
-        return AuditEntry(
-            time_s=self._now(), author=author.name, action=action, subject="", reason=reason
         )
 
 

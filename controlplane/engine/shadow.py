@@ -31,7 +31,8 @@ from controlplane.domain.strategies.rules import failed
 from controlplane.domain.strategies.situation import LearnedModel, Note, Proposal, Situation
 from controlplane.domain.topology import Fleet, Service, StrategyName
 from controlplane.engine.cycle import Facts, decide, situate
-from controlplane.engine.models import OURSELVES, Models
+from controlplane.engine.models import Models
+from controlplane.engine.promotion_log import OURSELVES
 from controlplane.engine.stages import Instruments
 
 log = structlog.get_logger(__name__)
