@@ -49,6 +49,17 @@ def with_north(situation: Situation, *row: float) -> Rows:
     return (tuple(row), *in_force(situation.regions)[1:])
 
 
+def with_hot_machines() -> Situation:
+    """The machines of north are full while its connections are not."""
+    narrow = center("north", 100.0)
+    cluster = replace(narrow.cluster, capacity_rps=60.0)
+    centers = (replace(narrow, cluster=cluster), *RegionalWorld({}).centers[1:])
+    world = RegionalWorld(demand=CALM, centers=centers)
+    for _ in range(4):
+        world.measure()
+    return world.situation()
+
+
 def test_other_services_have_the_usual_limits() -> None:
     limits = EnvelopeLimits()
     assert limits_of(usual_service(), limits) is limits
@@ -88,13 +99,7 @@ def test_rows_that_exchange_the_same_sum_are_a_move() -> None:
 
 
 def test_relief_goes_out_beside_rows_that_are_no_splits() -> None:
-    narrow = center("north", 100.0)
-    cluster = replace(narrow.cluster, capacity_rps=60.0)
-    centers = (replace(narrow, cluster=cluster), *RegionalWorld({}).centers[1:])
-    world = RegionalWorld(demand=CALM, centers=centers)
-    for _ in range(4):
-        world.measure()
-    situation = world.situation()
+    situation = with_hot_machines()
     proposal = replace(propose(situation), regions=(), shares=(1.0,))
     verdict = judged(proposal, situation)
     assert codes(verdict) == ["proposal_invalid", "capacity_relief"]
@@ -149,13 +154,7 @@ def test_overflow_stops_where_the_others_are_full() -> None:
 
 
 def test_relief_carries_every_row_off_the_hot_machines() -> None:
-    narrow = center("north", 100.0)
-    cluster = replace(narrow.cluster, capacity_rps=60.0)
-    centers = (replace(narrow, cluster=cluster), *RegionalWorld({}).centers[1:])
-    world = RegionalWorld(demand=CALM, centers=centers)
-    for _ in range(4):
-        world.measure()
-    situation = world.situation()
+    situation = with_hot_machines()
     verdict = judged(propose(situation), situation)
     assert codes(verdict) == ["capacity_relief"]
     assert verdict.regions[0][0] < 1.0
