@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.forward import Mlp, predict, predict_members, predict_stack, stack
+from tests.torch_network import torch_network
 
 
 def random_mlp(seed: int, *, spread: float = 1.0) -> Mlp:
@@ -26,20 +27,9 @@ def random_mlp(seed: int, *, spread: float = 1.0) -> Mlp:
 
 
 def torch_predict(mlp: Mlp, x: np.ndarray) -> np.ndarray:
-    network = torch.nn.Sequential(
-        torch.nn.Linear(14, 64),
-        torch.nn.ReLU(),
-        torch.nn.Linear(64, 32),
-        torch.nn.ReLU(),
-        torch.nn.Linear(32, 1),
-    )
-    parts = ((0, mlp.w1, mlp.b1), (2, mlp.w2, mlp.b2), (4, mlp.w3, mlp.b3))
+    layers = ((mlp.w1, mlp.b1), (mlp.w2, mlp.b2), (mlp.w3, mlp.b3))
+    network = torch_network([(torch.from_numpy(w), torch.from_numpy(b)) for w, b in layers])
     with torch.no_grad():
-        for layer, weight, bias in parts:
-            linear = network[layer]
-            assert isinstance(linear, torch.nn.Linear)
-            linear.weight.copy_(torch.from_numpy(weight.T.copy()))
-            linear.bias.copy_(torch.from_numpy(bias.copy()))
         scaled = np.nan_to_num((x - mlp.x_mean) / mlp.x_scale).astype(np.float32)
         y = network(torch.from_numpy(scaled))[:, 0].numpy()
     return np.asarray(y * mlp.y_scale + mlp.y_mean)

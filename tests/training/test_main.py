@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from training import __main__ as command
 
@@ -18,7 +17,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    handler, threads = signal.getsignal(signal.SIGTERM), torch.get_num_threads()
+    handler = signal.getsignal(signal.SIGTERM)
 
     def call(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["training", *arguments])
@@ -29,8 +28,6 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
     yield call
     signal.signal(signal.SIGTERM, handler)
-    torch.use_deterministic_algorithms(mode=False)
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
 """Training the network: the step against torch's own, determinism, scaling, hold-out."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
 
 from models.forward import predict
+from tests.torch_network import torch_network
 from training.learning.descent import Descent, Weights
 from training.learning.network import (
     TOGETHER,
@@ -18,14 +17,6 @@ from training.learning.network import (
     train_networks,
 )
 from training.learning.settings import SETTINGS, HeldOut, Keep, NetworkSettings, Target
-
-
-@pytest.fixture(autouse=True)
-def torch_as_before() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    yield
-    torch.use_deterministic_algorithms(mode=False)
-    torch.set_num_threads(threads)
 
 
 def silent(_epoch: Epoch) -> None:
@@ -40,19 +31,8 @@ def problem(rows: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def reference(weights: Weights) -> torch.nn.Sequential:
-    network = torch.nn.Sequential(
-        torch.nn.Linear(14, 64),
-        torch.nn.ReLU(),
-        torch.nn.Linear(64, 32),
-        torch.nn.ReLU(),
-        torch.nn.Linear(32, 1),
-    )
-    layers = ((0, weights.w1, weights.b1), (2, weights.w2, weights.b2), (4, weights.w3, weights.b3))
-    with torch.no_grad():
-        for index, weight, bias in layers:
-            network[index].weight.copy_(weight[0].T)  # type: ignore[union-attr]
-            network[index].bias.copy_(bias[0, 0])  # type: ignore[union-attr]
-    return network
+    layers = ((weights.w1, weights.b1), (weights.w2, weights.b2), (weights.w3, weights.b3))
+    return torch_network([(weight[0], bias[0, 0]) for weight, bias in layers])
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.1])

@@ -1,11 +1,8 @@
 """The residual ensemble: it corrects what it can explain, and nothing else."""
 
 import dataclasses
-from collections.abc import Iterator
 
 import numpy as np
-import pytest
-import torch
 
 from models.forward import predict
 from training.learning.network import Epoch, TrainedNetwork, split_rows, train_networks
@@ -14,14 +11,6 @@ from training.learning.settings import NetworkSettings
 
 DAY_S = 86_400.0
 SETTINGS = NetworkSettings(epochs=15, members=5)
-
-
-@pytest.fixture(autouse=True)
-def torch_as_before() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    yield
-    torch.use_deterministic_algorithms(mode=False)
-    torch.set_num_threads(threads)
 
 
 def silent(_epoch: Epoch) -> None:

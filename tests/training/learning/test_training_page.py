@@ -1,23 +1,13 @@
 """docs/training.md: its example runs, and its table says what the settings are."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from training.learning.settings import SETTINGS, HeldOut, Keep, NetworkSettings, Target
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "training.md"
-
-
-@pytest.fixture(autouse=True)
-def torch_as_before() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    yield
-    torch.use_deterministic_algorithms(mode=False)
-    torch.set_num_threads(threads)
 
 
 def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,12 +1,10 @@
 """A trained version: reproducible, honest about what it could not learn, the same in serving."""
 
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from controlplane.adapters.predictor import learned
 from controlplane.domain.errors import Invalid
@@ -29,14 +27,6 @@ SHORT = TrainingSettings(
 )
 
 DAY_S = 86_400.0
-
-
-@pytest.fixture(autouse=True)
-def torch_as_before() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    yield
-    torch.use_deterministic_algorithms(mode=False)
-    torch.set_num_threads(threads)
 
 
 def silent(_stage: str, _epoch: Epoch) -> None:
