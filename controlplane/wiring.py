@@ -47,7 +47,7 @@ from controlplane.engine.pokes import Pokes
 from controlplane.engine.publication import Publication
 from controlplane.engine.pull import Puller, PullParts, PullTimes
 from controlplane.engine.records import Records
-from controlplane.engine.replay import Replays, ReplayStores
+from controlplane.engine.replay import Replays
 from controlplane.engine.reports import Reports
 from controlplane.engine.retention import DAY_S, Retention, RetentionStores, RetentionTimes
 from controlplane.engine.retraining import Retraining, RetrainingParts
@@ -144,7 +144,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         models=parts.models,
         jobs=_jobs(settings, stores, parts, instruments),
         decisions=stores.decisions,
-        replays=_replays(stores),
+        replays=Replays(stores.fleets, stores.models),
         reports=Reports(stores.models, _shelf(settings)),
         samples=stores.samples,
         history=History(stores.minutes, stores.samples),
@@ -172,12 +172,6 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
 
 def _shelf(settings: Settings) -> ModelFiles:
     return ModelFiles(settings.data_dir / "models", learned)
-
-
-def _replays(stores: SqlStores) -> Replays:
-    return Replays(
-        ReplayStores(decisions=stores.decisions, fleets=stores.fleets, models=stores.models)
-    )
 
 
 def _suspicion_rules(settings: Settings) -> SuspicionRules:

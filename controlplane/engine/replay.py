@@ -28,7 +28,7 @@ from controlplane.engine.cadence import Cadence
 from controlplane.engine.cycle import Facts, situate
 from controlplane.engine.shadow import answered
 from controlplane.ports.learning import ModelRegistry
-from controlplane.ports.stores import DecisionStore, FleetStore
+from controlplane.ports.stores import FleetStore
 
 # What the arithmetic of another machine may change in a share, or relatively in a prediction.
 TOLERANCE = 1e-6
@@ -71,43 +71,31 @@ class Replay:
         return self.difference <= TOLERANCE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayStores:
-    """Where what a decision read is kept."""
-
-    decisions: DecisionStore
-    fleets: FleetStore
-    models: ModelRegistry
-
-
 class Replays:
-    """Makes recorded decisions again."""
+    """Makes recorded decisions again, by the fleet and the model of that time."""
 
-    def __init__(self, stores: ReplayStores) -> None:
-        self._stores = stores
+    def __init__(self, fleets: FleetStore, models: ModelRegistry) -> None:
+        self._fleets = fleets
+        self._models = models
 
-    async def of(self, decision_id: str, origin: Origin = Origin.STRATEGY) -> Replay:
+    async def again(self, decision: Decision, origin: Origin = Origin.STRATEGY) -> Replay:
         """Make one decision again.
 
         Args:
             origin: `RECORD` judges the recorded proposal even when its model is there.
 
         Raises:
-            NotFound: no such decision, or its fleet is no longer stored.
+            NotFound: its fleet is no longer stored.
             Invalid: the decision is of before inputs were recorded.
             Retryable: the store is away.
         """
-        return await self.again(await self._stores.decisions.by_id(decision_id), origin)
-
-    async def again(self, decision: Decision, origin: Origin = Origin.STRATEGY) -> Replay:
-        """As `of`, for a decision that is at hand."""
         inputs = decision.inputs
         if inputs is None:
             raise Invalid(
                 "decision_without_inputs",
                 f"decision {decision.id} is of before inputs were recorded: it can be read only",
             )
-        fleet = await self._stores.fleets.at(inputs.generation)
+        fleet = await self._fleets.at(inputs.generation)
         model, reason = await self._model(decision.model or inputs.state.demoted_model)
         if reason:
             origin = Origin.RECORD
@@ -121,7 +109,7 @@ class Replays:
         if not digest:
             return None, ""
         try:
-            return await self._stores.models.by_digest(digest), ""
+            return await self._models.by_digest(digest), ""
         except (NotFound, Invalid) as error:
             return None, error.message
 

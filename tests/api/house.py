@@ -28,7 +28,7 @@ from controlplane.engine.models import Models
 from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publication import Publication
 from controlplane.engine.records import Records
-from controlplane.engine.replay import Replays, ReplayStores
+from controlplane.engine.replay import Replays
 from controlplane.engine.reports import Reports
 from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
@@ -186,11 +186,7 @@ class House:
             models=self.models,
             jobs=self.jobs,
             decisions=self.decisions,
-            replays=Replays(
-                ReplayStores(
-                    decisions=self.decisions, fleets=self.fleet_store, models=self.registry
-                )
-            ),
+            replays=Replays(self.fleet_store, self.registry),
             reports=Reports(self.registry, self.sheets),
             samples=self.samples,
             history=History(self.minutes, self.samples),

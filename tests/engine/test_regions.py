@@ -8,7 +8,7 @@ from controlplane.domain.decisions import Trigger
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.topology import Pool, StrategyName
 from controlplane.engine.explanation import Part, explain
-from controlplane.engine.replay import Origin, Replays, ReplayStores
+from controlplane.engine.replay import Origin, Replays
 from tests.domain.three_regions import sample
 from tests.engine.regional_site import FULL_RPS, REGIONS, regional_fleet
 from tests.engine.rig import Rig
@@ -82,12 +82,10 @@ async def test_only_the_hot_region_moves_and_the_decision_says_how() -> None:
 async def test_decisions_by_region_are_made_again_and_told() -> None:
     rig = await hot()
     stores = rig.stores
-    replays = Replays(
-        ReplayStores(decisions=stores.decisions, fleets=stores.fleets, models=stores.models)
-    )
+    replays = Replays(stores.fleets, stores.models)
     for decision in await stores.decisions.recent("stations", 10):
         for origin in Origin:
-            again = await replays.of(decision.id, origin)
+            again = await replays.again(decision, origin)
             assert again.identical, (decision.id, origin, again.difference)
         steps = [step for step in explain(again) if step.part is Part.REGION]
         assert [step.name for step in steps] == ["north", "south", "*"]

@@ -13,7 +13,7 @@ from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.topology import StrategyName
 from controlplane.engine.explanation import Part, explain
-from controlplane.engine.replay import Origin, Replays, ReplayStores
+from controlplane.engine.replay import Origin, Replays
 from tests.builders import fleet, sample, service
 from tests.domain.two_centers import law_model
 from tests.engine.rig import Rig
@@ -23,10 +23,7 @@ PERIOD_S = 60.0
 
 
 def _replays(rig: Rig) -> Replays:
-    stores = rig.stores
-    return Replays(
-        ReplayStores(decisions=stores.decisions, fleets=stores.fleets, models=stores.models)
-    )
+    return Replays(rig.stores.fleets, rig.stores.models)
 
 
 async def _lived(
@@ -66,7 +63,7 @@ async def test_every_decision_is_made_again_bit_for_bit(strategy: StrategyName) 
     assert {Outcome.MOVED, Outcome.HELD} <= {decision.outcome for decision in decisions}
     for decision in decisions:
         for origin in Origin:
-            again = await _replays(rig).of(decision.id, origin)
+            again = await _replays(rig).again(decision, origin)
             assert (again.identical, again.agrees) == (True, True), decision.id
             assert again.verdict.state == decision.state
             assert again.origin is origin
@@ -106,8 +103,7 @@ async def test_a_decision_that_was_tampered_with_differs() -> None:
         (replace(newest, outcome=Outcome.RAMPED), math.inf),
         (replace(newest, curve=newest.curve, proposed=(1.0,)), math.inf),
     ):
-        rig.stores.decisions.decisions[newest.id] = changed
-        again = await _replays(rig).of(newest.id)
+        again = await _replays(rig).again(changed)
         assert not again.agrees
         assert difference in (None, again.difference)
 
@@ -116,7 +112,7 @@ async def test_without_its_model_the_recorded_proposal_is_judged() -> None:
     rig = await _lived(StrategyName.GREYBOX, law_model())
     (newest, *_) = await rig.stores.decisions.recent(None, 1)
     rig.stores.models.learned.clear()
-    again = await _replays(rig).of(newest.id)
+    again = await _replays(rig).again(newest)
     assert (again.origin, again.identical) == (Origin.RECORD, True)
     assert "no model has the digest" in again.reason
 
@@ -124,11 +120,12 @@ async def test_without_its_model_the_recorded_proposal_is_judged() -> None:
 async def test_what_cannot_be_replayed_says_why() -> None:
     rig = await _lived(StrategyName.CAPACITY)
     (newest, *_) = await rig.stores.decisions.recent(None, 1)
-    rig.stores.decisions.decisions["old"] = replace(newest, id="old", inputs=None)
     with pytest.raises(Invalid, match="before inputs were recorded"):
-        await _replays(rig).of("old")
+        await _replays(rig).again(replace(newest, inputs=None))
+    assert newest.inputs is not None
+    elsewhere = replace(newest, inputs=replace(newest.inputs, generation=99))
     with pytest.raises(NotFound):
-        await _replays(rig).of("tickets@0")
+        await _replays(rig).again(elsewhere)
 
 
 async def test_the_story_names_facts_proposal_guards_and_result() -> None:
@@ -139,7 +136,7 @@ async def test_the_story_names_facts_proposal_guards_and_result() -> None:
         for one in decisions
         if one.outcome is Outcome.MOVED and one.strategy is StrategyName.GREYBOX
     )
-    steps = explain(await _replays(rig).of(moved.id))
+    steps = explain(await _replays(rig).again(moved))
     assert [step.part for step in steps[:3]] == [Part.FACTS, Part.FACTS, Part.STRATEGY]
     assert [step.name for step in steps[:3]] == ["beijing-1", "beijing-2", "greybox"]
     assert "requests/s" in steps[0].says
@@ -150,7 +147,7 @@ async def test_the_story_names_facts_proposal_guards_and_result() -> None:
     assert {note.code for note in moved.notes} <= told
     assert "the coming cycle is expected at" in steps[-1].says
     judged = next(one for one in decisions if one.curve and one.state.calibration.judged)
-    result = explain(await _replays(rig).of(judged.id))[-1]
+    result = explain(await _replays(rig).again(judged))[-1]
     assert result.says.endswith("such forecasts held)")
     assert steps[-2].says.startswith("let it pass: ")
 
@@ -160,7 +157,7 @@ async def test_the_story_of_a_service_without_samples() -> None:
     await rig.declare(fleet(service("tickets", StrategyName.CPU_EQUALIZER)))
     await rig.tick()
     (only,) = await rig.stores.decisions.recent(None, 1)
-    steps = explain(await _replays(rig).of(only.id))
+    steps = explain(await _replays(rig).again(only))
     assert steps[0].says.startswith("no sample")
     assert "proposes to stay" in steps[2].says
     assert steps[-1].name == Outcome.HELD

@@ -12,7 +12,7 @@ from controlplane.domain.findings import Source
 from controlplane.domain.promotions import Alias, Promoting, PromotionEvent
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.topology import Datacenter, Fleet, Role, StrategyName
-from controlplane.engine.replay import Replays, ReplayStores
+from controlplane.engine.replay import Replays
 from controlplane.ports.learning import StoredModel
 from tests.builders import OPERATOR, cluster, fleet, service
 from tests.engine.rig import Rig
@@ -100,10 +100,7 @@ class Story:
 
 
 def _replays(rig: Rig) -> Replays:
-    stores = rig.stores
-    return Replays(
-        ReplayStores(decisions=stores.decisions, fleets=stores.fleets, models=stores.models)
-    )
+    return Replays(rig.stores.fleets, rig.stores.models)
 
 
 @pytest.mark.parametrize("kind", ["constant", "inverted", "nan", "raising"])
@@ -275,7 +272,7 @@ async def test_a_decision_without_the_answer_of_its_model_is_made_again() -> Non
     story = await Story().begin()
     await story.promote("raising")
     await story.live(3)
-    again = await _replays(story.rig).of(story.rig.loop.decisions["tickets"].id)
+    again = await _replays(story.rig).again(story.rig.loop.decisions["tickets"])
     assert again.identical
     assert again.proposal.failed
     assert again.verdict.state == story.rig.loop.decisions["tickets"].state
@@ -303,7 +300,7 @@ async def test_a_model_is_demoted_when_its_data_centers_change_places() -> None:
     assert decision.state.demotion.reason.endswith("they are beijing-2/beijing-1 now")
     assert decision.trial is not None
     assert decision.trial.ledger.pairs == ()
-    again = await _replays(story.rig).of(decision.id)
+    again = await _replays(story.rig).again(decision)
     assert (again.identical, again.verdict.state) == (True, decision.state)
     await story.restart()
     await story.live(1)

@@ -12,7 +12,7 @@ from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Role, StrategyName
 from controlplane.engine.forcing import Forcing
-from controlplane.engine.replay import Replays, ReplayStores
+from controlplane.engine.replay import Replays
 from tests.builders import OPERATOR, fleet, sample, service
 from tests.engine.rig import Rig
 
@@ -323,11 +323,7 @@ async def test_a_decision_on_suspicious_metrics_is_made_again_from_its_record() 
     decision = site.loop.decisions["tickets"]
     assert canonical.decode(Decision, canonical.encode(decision)) == decision
     stores = site.stores
-    replays = Replays(
-        ReplayStores(decisions=stores.decisions, fleets=stores.fleets, models=stores.models)
-    )
-    await site.records.flush()
-    again = await replays.of(decision.id)
+    again = await Replays(stores.fleets, stores.models).again(decision)
     assert again.difference == 0.0
     assert again.verdict.outcome is Outcome.HELD
 
