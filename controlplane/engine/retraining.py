@@ -14,6 +14,7 @@ from controlplane.domain.errors import Conflict, Retryable
 from controlplane.domain.features import CENTERS
 from controlplane.domain.jobs import JobTrigger
 from controlplane.domain.retraining import Cause, Coverage, RetrainingLimits, TrainingFacts, due
+from controlplane.domain.strategies.registry import LEARNED
 from controlplane.domain.strategies.situation import ACTIVE_ROLES
 from controlplane.domain.topology import Service, StrategyName
 from controlplane.engine.fleets import Fleets
@@ -27,14 +28,6 @@ from controlplane.ports.stores import SampleStore
 log = structlog.get_logger(__name__)
 
 AUTHOR = Principal(token_id="", name="retraining", role=AccessRole.SCIENTIST)
-LEARNED = frozenset(
-    {
-        StrategyName.PAPER_MLP,
-        StrategyName.PROJECTED_MLP,
-        StrategyName.GREYBOX,
-        StrategyName.HYBRID,
-    }
-)
 # Those that need no network, which knows two centres only.
 BY_LAWS = frozenset({StrategyName.GREYBOX, StrategyName.HYBRID})
 TRIGGERS = {
