@@ -14,7 +14,7 @@ import structlog
 from controlplane.adapters.envoy.ads import AdsOptions, AdsServer, Authorize
 from controlplane.adapters.envoy.clearance import Clearance, ClearanceOptions
 from controlplane.adapters.envoy.render import Renderer
-from controlplane.adapters.envoy.resource_sets import View, views
+from controlplane.adapters.envoy.resource_sets import View, shared_name, views
 from controlplane.adapters.envoy.retirement import Part, retiring
 from controlplane.domain.errors import Rejected
 from controlplane.domain.findings import Observation
@@ -141,7 +141,7 @@ class EnvoyPlane:
         now = frozenset(served.snapshot.content.endpoints.services)
         same = (s for s in artifact.snapshot.content.endpoints.services if s in now)
         names = {f"{ResourceType.ENDPOINT}/{service.service}" for service in same}
-        new = {name: data for name, data in artifact.parts if name.partition("@")[0] in names}
+        new = {name: data for name, data in artifact.parts if shared_name(name) in names}
         parts = tuple((name, new.get(name, data)) for name, data in self._served)
         if parts != self._served:
             # It would bring the old ones back.

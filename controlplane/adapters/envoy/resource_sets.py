@@ -88,6 +88,11 @@ def regional_name(name: str, region: str) -> str:
     return f"{name}@{region}" if region else name
 
 
+def shared_name(part: str) -> str:
+    """Name of the part that stands for every region without one of its own."""
+    return part.partition("@")[0]
+
+
 def is_regional(part: str) -> bool:
     """Whether a part stands beside one of the same resource for every other region."""
     return "@" in part
