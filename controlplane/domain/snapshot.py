@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from controlplane.domain import canonical
 from controlplane.domain.errors import Invalid
+from controlplane.domain.fleet_order import normalized
 from controlplane.domain.routing import Route
 from controlplane.domain.topology import (
     EVERYWHERE,
@@ -21,7 +22,6 @@ from controlplane.domain.topology import (
     RegionShares,
     RetryPolicy,
     Service,
-    normalized,
 )
 from controlplane.domain.units import to_basis_points
 

@@ -12,8 +12,9 @@ from controlplane.domain import canonical
 from controlplane.domain.access import AuditEntry, Principal
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import Conflict
+from controlplane.domain.fleet_order import normalized
 from controlplane.domain.suspicion.limits import SuspicionLimits
-from controlplane.domain.topology import Fleet, normalized
+from controlplane.domain.topology import Fleet
 from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments

@@ -12,6 +12,7 @@ from controlplane.api.fleet_document.lookalikes import forms
 from controlplane.api.fleet_document.parsing import parse
 from controlplane.api.fleet_document.rendering import document, render
 from controlplane.domain.errors import Invalid
+from controlplane.domain.fleet_order import normalized
 from controlplane.domain.routing import PathMatch, PathMatchType, Route
 from controlplane.domain.topology import (
     Cluster,
@@ -28,7 +29,6 @@ from controlplane.domain.topology import (
     Service,
     ServiceClass,
     StrategyName,
-    normalized,
     resolved,
 )
 from tests import builders

@@ -10,7 +10,8 @@ from controlplane.api.fleet_document.findings import MOST_FINDINGS
 from controlplane.api.fleet_document.lookalikes import forms, odd_characters
 from controlplane.api.fleet_document.parsing import parse
 from controlplane.domain.errors import Invalid
-from controlplane.domain.topology import Fleet, normalized
+from controlplane.domain.fleet_order import normalized
+from controlplane.domain.topology import Fleet
 from tests.api import hostile
 from tests.api.hostile import BASE, Case
 

@@ -22,7 +22,8 @@ from controlplane.demo.report import Report
 from controlplane.demo.run import run
 from controlplane.demo.traffic import LaneFigures, Outage
 from controlplane.domain.errors import Invalid
-from controlplane.domain.topology import StrategyName, normalized
+from controlplane.domain.fleet_order import normalized
+from controlplane.domain.topology import StrategyName
 
 PACE = Pace(background=0.2, target=0.8)
 

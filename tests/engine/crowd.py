@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from controlplane.domain.decisions import Trigger
+from controlplane.domain.fleet_order import normalized
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended
@@ -17,7 +18,6 @@ from controlplane.domain.topology import (
     Service,
     ServiceClass,
     StrategyName,
-    normalized,
 )
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.cycle import Facts, applied_shares

@@ -6,7 +6,8 @@ from controlplane.api.fleet_document.findings import Enough, Findings
 from controlplane.api.fleet_document.nodes import Table, compose
 from controlplane.api.fleet_document.reading import Place
 from controlplane.api.fleet_document.sections import fleet
-from controlplane.domain.topology import Fleet, normalized
+from controlplane.domain.fleet_order import normalized
+from controlplane.domain.topology import Fleet
 
 
 def parse(text: str) -> Fleet:

@@ -8,8 +8,9 @@ from enum import StrEnum
 
 import yaml
 
+from controlplane.domain.fleet_order import normalized
 from controlplane.domain.sources import DeclaredSource
-from controlplane.domain.topology import Fleet, Service, normalized
+from controlplane.domain.topology import Fleet, Service
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 

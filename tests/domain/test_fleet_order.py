@@ -1,0 +1,82 @@
+"""The order of a fleet does not depend on the order of input."""
+
+from dataclasses import replace
+
+from controlplane.domain.fleet_order import normalized
+from controlplane.domain.routing import Route
+from controlplane.domain.topology import (
+    Datacenter,
+    Endpoint,
+    Fleet,
+    GatewayGroup,
+    Pool,
+    Role,
+)
+from tests.builders import cluster, fleet, service
+
+
+def test_data_centers_go_by_role_then_name() -> None:
+    centers = tuple(
+        Datacenter(name=name, role=role, region="north")
+        for name, role in (
+            ("z-cloud", Role.CLOUD),
+            ("b-city", Role.SAME_CITY),
+            ("a-city", Role.SAME_CITY),
+            ("y-recovery", Role.DISASTER_RECOVERY),
+            ("c-main", Role.PRIMARY),
+        )
+    )
+    ordered = normalized(Fleet(datacenters=centers))
+    assert [center.name for center in ordered.datacenters] == [
+        "c-main",
+        "a-city",
+        "b-city",
+        "y-recovery",
+        "z-cloud",
+    ]
+
+
+def test_the_declared_order_of_joining_goes_before_the_name() -> None:
+    centers = tuple(
+        Datacenter(name=name, role=Role.CLOUD, region="north", join_order=order)
+        for name, order in (("a", 2), ("b", 0), ("c", 0), ("d", 1))
+    )
+    ordered = normalized(Fleet(datacenters=centers))
+    assert [center.name for center in ordered.datacenters] == ["b", "c", "d", "a"]
+
+
+def test_everything_is_in_canonical_order() -> None:
+    shuffled = replace(
+        service("b"),
+        clusters=(
+            cluster("unknown", 1.0, range(1)),
+            replace(
+                cluster("beijing-2", 50.0, range(0)),
+                endpoints=(
+                    Endpoint(address="b", port=1),
+                    Endpoint(address="a", port=2),
+                    Endpoint(address="a", port=1),
+                ),
+            ),
+            cluster("beijing-1", 80.0, range(9001, 9003)),
+        ),
+        static_shares=(("beijing-2", 0.4), ("beijing-1", 0.6)),
+    )
+    facts = replace(
+        fleet(shuffled, service("a")),
+        pools=tuple(
+            Pool(name=name, datacenter="beijing-1", capacity_rps=1.0) for name in ("q", "p")
+        ),
+        gateways=(GatewayGroup(name="z"), GatewayGroup(name="a")),
+        routes=(Route(id="2", service="a"), Route(id="1", service="b")),
+    )
+    ordered = normalized(facts)
+    assert [s.name for s in ordered.services] == ["a", "b"]
+    assert [p.name for p in ordered.pools] == ["p", "q"]
+    assert [g.name for g in ordered.gateways] == ["a", "z"]
+    assert [r.id for r in ordered.routes] == ["1", "2"]
+    clusters = ordered.service("b").clusters
+    assert [c.datacenter for c in clusters] == ["beijing-1", "beijing-2", "unknown"]
+    assert [(e.address, e.port) for e in clusters[1].endpoints] == [("a", 1), ("a", 2), ("b", 1)]
+    assert ordered.service("b").static_shares == (("beijing-1", 0.6), ("beijing-2", 0.4))
+    assert normalized(ordered) == ordered
