@@ -6,126 +6,22 @@ Every error of a file is told at once, with its line and column. docs/datasets.m
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from pydantic import (
-    AfterValidator,
-    AwareDatetime,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-)
+from pydantic import ValidationError
 
 from controlplane.domain.errors import Invalid
 from training.importers import toml_places
 from training.importers.mapping import Center, Combine, Mapping, Ranges, Reading, Table
-from training.importers.times import EPOCH_MS, EPOCH_S, RFC3339, TimeFormat
-from training.importers.units import BANDWIDTH, METRICS, RATE, RESPONSE, Kind, factors
+from training.importers.mapping_form import CenterForm, FileForm, PrometheusForm, ReadingForm
+from training.importers.times import TimeFormat
+from training.importers.units import BANDWIDTH, RATE, RESPONSE, factors
 from training.site_dataset import MARK
 
 # A mapping is a page; what is larger is another file by mistake.
 MOST_BYTES = 1_000_000
-OBSERVED = "observed"
 _DEFAULT_COMBINE = {"cpu_max": Combine.MAX, "scheduling_ratio": Combine.LAST}
-
-
-def _metric(name: str) -> str:
-    if name not in METRICS:
-        raise ValueError(f"there is no metric {name!r}; there are {', '.join(METRICS)}")
-    return name
-
-
-def _pattern(text: str) -> str:
-    if text not in (RFC3339, EPOCH_S, EPOCH_MS) and "%" not in text:
-        raise ValueError(f"use {RFC3339}, {EPOCH_S}, {EPOCH_MS} or a pattern such as %d.%m.%Y")
-    return text
-
-
-def _zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:
-        raise ValueError("no zone of the IANA list, such as Europe/Berlin or UTC") from error
-    return name
-
-
-def _url(text: str) -> str:
-    if not text.startswith(("http://", "https://")):
-        raise ValueError("use http:// or https://, up to the path before /api/v1")
-    return text.rstrip("/")
-
-
-def _ratio(value: object) -> object:
-    return None if value == OBSERVED else value
-
-
-def _list(value: object) -> object:
-    return [value] if isinstance(value, str) else value
-
-
-def _column(value: object) -> object:
-    return {"column": value} if isinstance(value, str) else value
-
-
-def _query(value: object) -> object:
-    return {"query": value} if isinstance(value, str) else value
-
-
-_Name = Annotated[str, Field(min_length=1, max_length=200)]
-_Files = Annotated[list[_Name], BeforeValidator(_list)]
-_Metric = Annotated[str, AfterValidator(_metric)]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-class _Reading(_Strict):
-    column: str = ""
-    query: str = ""
-    file: _Files = []
-    unit: str | None = None
-    kind: Kind = Kind.GAUGE
-    combine: Combine | None = None
-
-
-class _Center(_Strict):
-    name: _Name
-    file: _Files = []
-    where: dict[str, str] = {}
-    metrics: dict[_Metric, Annotated[_Reading, BeforeValidator(_column)]] = {}
-
-
-class _Time(_Strict):
-    column: _Name = "timestamp"
-    format: Annotated[str, AfterValidator(_pattern)] = RFC3339
-    zone: Annotated[str, AfterValidator(_zone)] = "UTC"
-    shift_s: float = 0.0
-
-
-class _Prometheus(_Strict):
-    url: Annotated[str, AfterValidator(_url)] | None = None
-    token_file: str | None = None
-    start: AwareDatetime | None = None
-    end: AwareDatetime | None = None
-    service: str = ""
-    service_label: _Name = "service"
-    datacenter_label: _Name = "datacenter"
-    metrics: dict[_Metric, Annotated[_Reading, BeforeValidator(_query)]]
-
-
-class _File(_Strict):
-    period_s: float = Field(default=60.0, ge=1.0, le=86_400.0)
-    phase_s: float = Field(default=0.0, ge=0.0)
-    delimiter: str = Field(default=",", min_length=1, max_length=1)
-    ratio: Annotated[float | None, BeforeValidator(_ratio), Field(ge=0.0, le=1.0)] = None
-    hold_ratio: bool = False
-    time: _Time = _Time()
-    centers: list[_Center] = Field(min_length=2, max_length=64)
-    prometheus: _Prometheus | None = None
 
 
 @dataclass(slots=True)
@@ -151,7 +47,7 @@ def read_mapping(path: Path, url: str | None = None) -> Mapping:
     """
     text = _text(path)
     try:
-        form = _File.model_validate(tomllib.loads(text))
+        form = FileForm.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise Invalid("mapping_unreadable", f"{path}: {error}") from error
     except ValidationError as error:
@@ -199,7 +95,7 @@ def _dotted(path: toml_places.Path) -> str:
     return text.removeprefix(".") or "the file"
 
 
-def _mapping(form: _File, problems: _Problems) -> Mapping:
+def _mapping(form: FileForm, problems: _Problems) -> Mapping:
     if form.phase_s >= form.period_s:
         problems.add("must be less than period_s", "phase_s")
     centers = tuple(_center(one, at, problems) for at, one in enumerate(form.centers))
@@ -228,7 +124,7 @@ def _mapping(form: _File, problems: _Problems) -> Mapping:
     )
 
 
-def _center(form: _Center, at: int, problems: _Problems) -> Center:
+def _center(form: CenterForm, at: int, problems: _Problems) -> Center:
     readings = []
     for metric, one in form.metrics.items():
         path = ("centers", at, "metrics", metric)
@@ -243,7 +139,7 @@ def _center(form: _Center, at: int, problems: _Problems) -> Center:
     return Center(name=form.name, readings=tuple(readings), where=tuple(form.where.items()))
 
 
-def _ranges(form: _Prometheus, problems: _Problems) -> Ranges:
+def _ranges(form: PrometheusForm, problems: _Problems) -> Ranges:
     readings = []
     for metric, one in form.metrics.items():
         path = ("prometheus", "metrics", metric)
@@ -269,7 +165,7 @@ def _ranges(form: _Prometheus, problems: _Problems) -> Ranges:
 
 def _reading(
     metric: str,
-    form: _Reading,
+    form: ReadingForm,
     files: list[str],
     place: tuple[_Problems, tuple[str | int, ...]],
 ) -> Reading:
