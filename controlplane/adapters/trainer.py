@@ -113,7 +113,8 @@ def _declared(service: Service) -> list[str]:
 async def _run(arguments: list[str], told: Told) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "training", *arguments),
+        # -P: a folder `models` where the service was started would hide the package.
+        *("-P", "-m", "training", *arguments),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,

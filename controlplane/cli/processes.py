@@ -24,16 +24,19 @@ def replace_process(module: str, arguments: Sequence[str]) -> None:
     """Become `python -m module`: signals and the exit code need no passing on."""
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(sys.executable, [sys.executable, "-m", module, *arguments])
+    os.execv(sys.executable, _command(module, arguments))
 
 
 def run_module(module: str, arguments: Sequence[str]) -> int:
     """Run `python -m module` and return its exit code; what it prints goes to standard error."""
     sys.stdout.flush()
-    done = subprocess.run(
-        [sys.executable, "-m", module, *arguments], stdout=sys.stderr, check=False
-    )
+    done = subprocess.run(_command(module, arguments), stdout=sys.stderr, check=False)
     return done.returncode
+
+
+def _command(module: str, arguments: Sequence[str]) -> list[str]:
+    """The command of a module; -P, or a caller's folder `models` or `data` would hide ours."""
+    return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def register(app: typer.Typer) -> None:

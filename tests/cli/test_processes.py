@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,21 @@ def test_options_are_passed_on(command: str, option: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert option in done.stdout
+
+
+def test_a_folder_with_the_name_of_a_package_hides_none(tmp_path: Path) -> None:
+    for name in ("data", "models", "training"):
+        (tmp_path / name).mkdir()
+    out = "rows.csv"
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "controlplane", "simulate", "--out", out, "--days", "1"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / out).exists()
 
 
 def test_the_exit_code_of_the_program_is_ours() -> None:
