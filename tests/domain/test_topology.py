@@ -3,10 +3,7 @@ from dataclasses import replace
 import pytest
 
 from controlplane.domain.errors import NotFound
-from controlplane.domain.topology import (
-    Pool,
-    resolved,
-)
+from controlplane.domain.topology import Pool, resolved
 from tests.builders import fleet, service
 
 
