@@ -4,8 +4,18 @@ Read by simulation.world from a [[centers]] table; simulation.physics computes w
 """
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
 
 from controlplane.domain.strategies.queue_law import CenterLaw
+
+# Checked where a file is read. The upper bound is far above any site: it keeps arithmetic finite.
+Amount = Annotated[float, Field(ge=0, le=1e9)]
+Positive = Annotated[float, Field(gt=0, le=1e9)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Hour = Annotated[float, Field(ge=0, le=24)]
+CHECKED = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,32 +44,34 @@ class CenterWorld:
             1 + cold_cost times as long; the caches learn with this time constant.
     """
 
-    servers: int
-    service_ms: float
-    network_ms: float
-    variability: float
-    contention: float
-    saturation: float
-    idle_cpu: float
-    full_cpu: float
-    batch_mean: float
-    batch_sd: float
-    batch_minutes: float
-    nightly_hour: float
-    nightly_load: float
-    slowdowns_per_day: float
-    slowdown_minutes: float
-    slowdown_factor: float
-    request_bytes: float
-    memory_idle: float
-    memory_load: float
-    wait_power: float = 0.0
-    wait_pole: float = 1.0
-    knee_ms: float = 0.0
-    knee_at: float = 0.0
-    slow_service: float = 0.0
-    cold_cost: float = 0.0
-    cold_minutes: float = 5.0
+    __pydantic_config__ = CHECKED
+
+    servers: Annotated[int, Field(ge=1, le=1_000_000)]
+    service_ms: Positive
+    network_ms: Amount
+    variability: Amount
+    contention: Amount
+    saturation: Annotated[float, Field(gt=0, le=1)]
+    idle_cpu: Share
+    full_cpu: Share
+    batch_mean: Share
+    batch_sd: Share
+    batch_minutes: Positive
+    nightly_hour: Hour
+    nightly_load: Share
+    slowdowns_per_day: Amount
+    slowdown_minutes: Positive
+    slowdown_factor: Positive
+    request_bytes: Amount
+    memory_idle: Share
+    memory_load: Share
+    wait_power: Amount = 0.0
+    wait_pole: Amount = 1.0
+    knee_ms: Amount = 0.0
+    knee_at: Share = 0.0
+    slow_service: Share = 0.0
+    cold_cost: Amount = 0.0
+    cold_minutes: Positive = 5.0
 
     @property
     def capacity_rps(self) -> float:

@@ -4,17 +4,21 @@ Read from data/worlds/NAME.toml by name or from a file of one's own; simulation.
 chance over it. Holds no state and draws nothing. What every number does: docs/simulator.md.
 """
 
-import dataclasses
+import math
 import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from controlplane.domain.errors import Invalid
-from training.simulation.center import CenterWorld
+from training.simulation.center import CHECKED, Amount, CenterWorld, Hour, Positive, Share
 
-Table = TypeVar("Table")
+# Worlds of which each is like the next end here, so that a ring ends too.
+_MOST_LIKE = 8
+Minutes = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,17 +36,19 @@ class Arrivals:
         trace: file in data/traces that replaces the profile; "" for none.
     """
 
-    start_time_s: int
-    peak_rps: float
-    night_share: float
-    weekend_factor: float
-    release_hours: tuple[float, ...]
-    release_height: float
-    release_decay_minutes: float
+    __pydantic_config__ = CHECKED
+
+    start_time_s: Annotated[int, Field(ge=0, le=4_102_444_800)]
+    peak_rps: Positive
+    night_share: Amount
+    weekend_factor: Amount
+    release_hours: tuple[Hour, ...]
+    release_height: Amount
+    release_decay_minutes: Positive
     holiday_first_day: int
-    holiday_days: int
-    holiday_factor: float
-    noise: float
+    holiday_days: Annotated[int, Field(ge=0)]
+    holiday_factor: Amount
+    noise: Amount
     trace: str = ""
 
 
@@ -55,9 +61,11 @@ class Operator:
             the rest; hold_minutes: how long shares stay.
     """
 
-    shares: tuple[float, ...]
-    share_sd: float
-    hold_minutes: int
+    __pydantic_config__ = CHECKED
+
+    shares: tuple[Share, ...]
+    share_sd: Share
+    hold_minutes: Minutes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +79,15 @@ class Losses:
         least_left, most_left: share of the capacity that is left, 0..1.
     """
 
-    days_between: float
-    first_hour: float
-    last_hour: float
-    shortest_minutes: int
-    longest_minutes: int
-    least_left: float
-    most_left: float
+    __pydantic_config__ = CHECKED
+
+    days_between: Positive
+    first_hour: Hour
+    last_hour: Hour
+    shortest_minutes: Minutes
+    longest_minutes: Minutes
+    least_left: Share
+    most_left: Share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,12 +101,14 @@ class Faults:
         mean_minutes: length of an episode, exponential; late_minutes: how late samples come.
     """
 
-    late_per_day: float
-    stuck_per_day: float
-    missing_per_day: float
-    gap_per_day: float
-    mean_minutes: float
-    late_minutes: int
+    __pydantic_config__ = CHECKED
+
+    late_per_day: Amount
+    stuck_per_day: Amount
+    missing_per_day: Amount
+    gap_per_day: Amount
+    mean_minutes: Positive
+    late_minutes: Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +119,9 @@ class Users:
     site that answers at once.
     """
 
-    think_ms: float
+    __pydantic_config__ = CHECKED
+
+    think_ms: Amount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +131,10 @@ class World:
     `response_noise` is the relative noise of one minute's mean response time.
     """
 
+    __pydantic_config__ = CHECKED
+
     name: str
-    response_noise: float
+    response_noise: Amount
     arrivals: Arrivals
     operator: Operator
     centers: tuple[CenterWorld, ...]
@@ -153,79 +169,84 @@ def load_world(name: str) -> World:
     """Read a world by its name ("W1") or from a .toml file.
 
     Raises:
-        Invalid: no such world, or a field is missing, unknown or of the wrong type.
+        Invalid: `world_unknown`; `world_invalid`: no TOML, or every field that is missing,
+            unknown, of the wrong type or beyond its range.
     """
     try:
-        return _world(_content(name))
+        world = _WORLD.validate_python(_content(name))
+        _check(world)
+    except ValidationError as error:
+        words = "; ".join(_words(one["loc"], one["msg"]) for one in error.errors())
+        raise Invalid("world_invalid", f"world {name!r}: {words}") from error
+    except (ValueError, RecursionError) as error:
+        raise Invalid("world_invalid", f"world {name!r}: {error}") from error
+    return world
+
+
+def _words(place: tuple[int | str, ...], problem: str) -> str:
+    """Centers count from 1, as everywhere."""
+    path = " ".join(str(part + 1) if isinstance(part, int) else part for part in place)
+    return f"{path}: {problem[:1].lower()}{problem[1:]}"
+
+
+def _content(name: str, depth: int = 0) -> dict[str, Any]:
+    """The tables of a world's file, over those of the world that it is `like`."""
+    content = tomllib.loads(_text(name))
+    like = content.pop("like", None)
+    if like is None:
+        return content
+    if depth == _MOST_LIKE:
+        raise ValueError(f"more than {_MOST_LIKE} files are like one another: is it a ring?")
+    return _merged(_content(str(like), depth + 1), content)
+
+
+def _text(name: str) -> str:
+    try:
+        path = Path(name)
+        if path.suffix == ".toml":
+            return path.read_text(encoding="utf-8")
+        return files("data").joinpath("worlds", f"{name.lower()}.toml").read_text("utf-8")
     except OSError as error:
         known = ", ".join(world_names())
-        message = f"no world {name!r}: give one of {known}, or the path of a .toml file"
+        message = f"no world {name!r:.200}: give one of {known}, or the path of a .toml file"
         raise Invalid("world_unknown", message) from error
-    except (TypeError, KeyError, tomllib.TOMLDecodeError) as error:
-        raise Invalid("world_invalid", f"world {name!r}: {error}") from error
-
-
-def _content(name: str) -> dict[str, Any]:
-    """The tables of a world's file, over those of the world that it is `like`."""
-    path = Path(name)
-    if path.suffix == ".toml":
-        text = path.read_text(encoding="utf-8")
-    else:
-        text = files("data").joinpath("worlds", f"{name.lower()}.toml").read_text("utf-8")
-    content = tomllib.loads(text)
-    like = content.pop("like", None)
-    return content if like is None else _merged(_content(str(like)), content)
 
 
 def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Tables are merged, centers one by one in their order; anything else is replaced."""
     merged = old | new
     for key in old.keys() & new.keys():
-        if isinstance(old[key], dict):
-            merged[key] = _merged(old[key], new[key])
-        elif key == "centers":
-            pairs = zip(old[key], new[key], strict=False)
-            known = [_merged(before, after) for before, after in pairs]
-            merged[key] = known + old[key][len(known) :] + new[key][len(known) :]
+        before, after = old[key], new[key]
+        if isinstance(before, dict) and isinstance(after, dict):
+            merged[key] = _merged(before, after)
+        elif key == "centers" and all(isinstance(each, list) for each in (before, after)):
+            merged[key] = _centers(before, after)
     return merged
 
 
-def _world(content: dict[str, Any]) -> World:
-    _check_keys("world", World, content)
-    centers = tuple(_table(CenterWorld, center) for center in content["centers"])
-    operator = _table(Operator, content["operator"])
-    if len(centers) < 2 or len(operator.shares) != len(centers):
-        raise TypeError("give two [[centers]] or more, and one operator share for each")
-    if "users" in content and any(center.cold_cost > 0 for center in centers):
-        raise TypeError("users in a closed loop and cold caches together are not computed")
-    return World(
-        name=content["name"],
-        response_noise=float(content["response_noise"]),
-        arrivals=_table(Arrivals, content["arrivals"]),
-        operator=operator,
-        centers=centers,
-        users=_optional(Users, content.get("users")),
-        losses=_optional(Losses, content.get("losses")),
-        faults=_optional(Faults, content.get("faults")),
-    )
+def _centers(old: list[Any], new: list[Any]) -> list[Any]:
+    known = [
+        _merged(before, after) if isinstance(after, dict) else after
+        for before, after in zip(old, new, strict=False)
+    ]
+    return known + old[len(known) :] + new[len(known) :]
 
 
-def _optional(kind: type[Table], content: dict[str, Any] | None) -> Table | None:
-    return None if content is None else _table(kind, content)
+def _check(world: World) -> None:
+    """What one field alone does not show."""
+    if len(world.centers) < 2 or len(world.operator.shares) != len(world.centers):
+        raise ValueError("give two [[centers]] or more, and one operator share for each")
+    if not math.isclose(sum(world.operator.shares), 1.0, abs_tol=1e-6):
+        raise ValueError(f"the operator's shares sum to {sum(world.operator.shares):g}, not to 1")
+    if any(center.idle_cpu >= center.full_cpu for center in world.centers):
+        raise ValueError("idle_cpu must be below full_cpu in each center")
+    losses = world.losses
+    if losses and not (
+        losses.shortest_minutes <= losses.longest_minutes and losses.least_left <= losses.most_left
+    ):
+        raise ValueError("losses: the shortest above the longest, or the least above the most")
+    if world.users and any(center.cold_cost > 0 for center in world.centers):
+        raise ValueError("users in a closed loop and cold caches together are not computed")
 
 
-def _table(kind: type[Table], content: dict[str, Any]) -> Table:
-    _check_keys(kind.__name__, kind, content)
-    values = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in content.items()
-    }
-    return kind(**values)
-
-
-def _check_keys(where: str, kind: type[Any], content: dict[str, Any]) -> None:
-    fields = dataclasses.fields(kind)
-    known = {field.name for field in fields}
-    needed = {field.name for field in fields if field.default is dataclasses.MISSING}
-    missing, unknown = sorted(needed - set(content)), sorted(set(content) - known)
-    if missing or unknown:
-        raise TypeError(f"{where}: missing {missing}, unknown {unknown}")
+_WORLD = TypeAdapter(World)

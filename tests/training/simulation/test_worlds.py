@@ -130,9 +130,9 @@ def test_an_unknown_world_is_named(name: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('name = "X"\nresponse_noise = 0.1\n[arrivals]\n[operator]\n', "missing..'centers'"),
-        ('like = "W1"\nname = "X"\n[arrivals]\nfoo = 1\n', "Arrivals: .*unknown..'foo'"),
-        ('like = "W1"\nname = "X"\n[weather]\nfoo = 1\n', "unknown..'weather'"),
+        ('name = "X"\nresponse_noise = 0.1\n[arrivals]\n[operator]\n', "centers: field required"),
+        ('like = "W1"\nname = "X"\n[arrivals]\nfoo = 1\n', "arrivals foo: unexpected"),
+        ('like = "W1"\nname = "X"\n[weather]\nfoo = 1\n', "weather: unexpected"),
         ('like = "W1"\nname = "X"\n[operator]\nshares = [0.3, 0.3, 0.4]\n', "one operator share"),
         ('like = "W3"\nname = "X"\n[users]\nthink_ms = 1.0\n', "cold caches"),
         ('like = "W1"\nname = ', "w.toml"),
