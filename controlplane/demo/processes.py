@@ -175,8 +175,8 @@ def wait_ready(child: Child, url: str, timeout_s: float) -> None:
 
 
 def python_module(module: str, *arguments: str) -> tuple[str, ...]:
-    """The command that runs a module with this interpreter."""
-    return (sys.executable, "-m", module, *arguments)
+    """The command of a module with this interpreter; -P, or a folder `models` would hide ours."""
+    return (sys.executable, "-P", "-m", module, *arguments)
 
 
 def _die_with_parent() -> None:
