@@ -25,7 +25,7 @@ from models import storage
 from models.artifact import ModelArtifact
 from models.errors import ArtifactError
 from models.reports import document, keeping, sheet
-from training import dataset, making, report
+from training import dataset, making, report, whole_file
 from training.learning.settings import SETTINGS, TrainingSettings
 from training.simulation import arrivals, outputs, weather, world
 from training.simulation.arrivals import DAY_MINUTES
@@ -62,6 +62,7 @@ def simulate(
 ) -> None:
     """Simulate data centres under the historical shares; one row a minute, nothing removed."""
     place = world.load_world(world_name)
+    whole_file.check_places(out, truth_out)
     # The last minute only gives the label of the row before it.
     minutes = round(days * DAY_MINUTES) + 1
     arrival_rps = arrivals.for_run(trace, place.arrivals.peak_rps, minutes)
@@ -87,6 +88,7 @@ def import_data(
     from training.importers import importing, mapping_file, progress
 
     told = mapping_file.read_mapping(mapping, url)
+    whole_file.check_places(out, mapping, *told.files())
     with progress.shown() as tell:
         imported = importing.import_rows(told, tell)
     importing.write(imported.dataset, out)
@@ -166,6 +168,7 @@ def backtest(
     from training.backtest import page, progress, result
     from training.backtest.tournament import Plan, run
 
+    whole_file.check_places(json_out, html)
     plan = Plan(
         contestants=_names(strategies),
         worlds=_names(worlds),
@@ -217,7 +220,9 @@ def write_report(
     try:
         found = keeping.load(directory, artifact.digest)
         content = document.of_one(sheet.sheet(artifact, found))
-        page.write_text(document.page(f"{artifact.service} {artifact.digest[:12]}", content))
+        text = document.page(f"{artifact.service} {artifact.digest[:12]}", content)
+        with whole_file.whole(page) as place:
+            place.write_text(text, encoding="utf-8")
     except ArtifactError as error:
         raise Invalid("report_invalid", str(error)) from error
     _print({"digest": artifact.digest, "measured": found is not None, "out": str(page)}, as_json)

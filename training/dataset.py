@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from controlplane.domain.errors import Invalid
 from controlplane.domain.features import CenterColumns, design_matrix
+from training.whole_file import whole
 
 FloatArray = NDArray[np.float64]
 
@@ -102,8 +103,7 @@ def write_csv(dataset: Dataset, path: Path) -> None:
     """Write the rows; numbers keep nine digits, a missing one is an empty cell."""
     rows = table(dataset)
     digits = [_digits(column) for column in rows.T]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with whole(path) as place, place.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for start in range(0, len(rows), _AT_ONCE):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from controlplane.domain.errors import Invalid
 from training.dataset import METRICS, CenterSeries
+from training.whole_file import whole
 
 FloatArray = NDArray[np.float64]
 
@@ -73,8 +74,7 @@ def is_site(path: Path) -> bool:
 
 def write_csv(dataset: SiteDataset, path: Path) -> None:
     """Write the rows; a missing number is an empty cell."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with whole(path) as place, place.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns_of(dataset.centers))
         for row in _table(dataset):

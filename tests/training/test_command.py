@@ -101,6 +101,7 @@ def test_a_terminal_gets_a_bar() -> None:
         for number in (1, 2):
             tell("mlp", Epoch(number=number, total=2, train_loss=3.5, validation_loss=4.5))
     assert "2/2 epochs" in stream.getvalue()
+    assert "held out 4.5" in stream.getvalue()
 
 
 def test_a_leashed_training_ends_with_its_parent(data: Path, tmp_path: Path) -> None:

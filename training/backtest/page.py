@@ -14,6 +14,7 @@ from training.backtest.reference import labels as reference_labels
 from training.backtest.result import COLUMNS, Column
 from training.backtest.scores import ORACLE, STATIC, Score, Summary
 from training.backtest.tournament import Plan, Played
+from training.whole_file import whole
 
 # Cycles of the excerpt that shows paths: three days.
 _EXCERPT = 3 * 288
@@ -43,8 +44,9 @@ def write(plan: Plan, played: Played, path: Path) -> None:
         _moves(plan, played.scores),
         *(_paths(plan, runs, world) for world, runs in played.runs.items()),
     ]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(document.of_charts("Backtest", _body(plan, played), charts), encoding="utf-8")
+    text = document.of_charts("Backtest", _body(plan, played), charts)
+    with whole(path) as place:
+        place.write_text(text, encoding="utf-8")
 
 
 def _body(plan: Plan, played: Played) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from training.backtest.scores import Score
 from training.backtest.tournament import Plan, Played
+from training.whole_file import whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +168,8 @@ def document(plan: Plan, played: Played, minutes: float) -> dict[str, Any]:
 
 def write_json(content: dict[str, Any], path: Path) -> None:
     """Write a document."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    with whole(path) as place:
+        place.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def _padded(text: str, width: int) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from training.simulation import truth
 from training.simulation.weather import Weather
 from training.simulation.world import World
+from training.whole_file import whole
 
 FloatArray = NDArray[np.float64]
 
@@ -82,5 +83,5 @@ def write_csv(found: SiteTruth, path: Path) -> None:
     columns = [found.time_s, *found.oracle_shares, found.oracle_ms, found.applied_ms]
     table = np.column_stack([*columns, found.equal_ms])
     formats = ["%.0f", *("%.2f" for _ in shares), "%.6g", "%.6g", "%.6g"]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    np.savetxt(path, table, fmt=formats, delimiter=",", header=",".join(names), comments="")
+    with whole(path) as place:
+        np.savetxt(place, table, fmt=formats, delimiter=",", header=",".join(names), comments="")

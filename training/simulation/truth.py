@@ -15,6 +15,7 @@ from training.simulation import physics
 from training.simulation.physics import Strain
 from training.simulation.weather import Weather
 from training.simulation.world import World
+from training.whole_file import whole
 
 FloatArray = NDArray[np.float64]
 
@@ -153,9 +154,9 @@ def write_csv(truth: Truth, path: Path) -> None:
     """Write one line per row of the data set."""
     names = ("time_s", "oracle_ratio", "oracle_ms", "applied_ms", "half_ms")
     table = np.column_stack([getattr(truth, name) for name in names])
-    path.parent.mkdir(parents=True, exist_ok=True)
     formats = ("%.0f", "%.2f", "%.6g", "%.6g", "%.6g")
-    np.savetxt(path, table, fmt=formats, delimiter=",", header=",".join(names), comments="")
+    with whole(path) as place:
+        np.savetxt(place, table, fmt=formats, delimiter=",", header=",".join(names), comments="")
 
 
 def strain(weather: Weather) -> Strain:
