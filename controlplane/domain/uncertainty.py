@@ -26,10 +26,11 @@ FEW_SCORES = 30
 NORMAL_90 = 1.645
 # Spread of a forecast of which nobody said how good it is, and the least of any.
 UNKNOWN_SPREAD, LEAST_SPREAD = 0.05, 0.005
-# Scores are kept in hundredths, at most this: a record goes into every decision, twice.
+# Scores are kept in hundredths, at most this.
 MOST_SCORE = 9_999
 # exp of more than this is no response time.
 MOST_EXPONENT = 5.0
+# A record goes into every decision, twice.
 DIGITS = 6
 
 
@@ -138,7 +139,7 @@ def judged(calibration: Calibration, realised_ms: float) -> Calibration:
     misses = (*calibration.misses, number) if miss else calibration.misses
     return Calibration(
         scores=(*calibration.scores, kept)[-MOST_SCORES:],
-        alpha=_short(min(max(alpha, -1.0), 1.0)),
+        alpha=short(min(max(alpha, -1.0), 1.0)),
         judged=number,
         missed=calibration.missed + miss,
         misses=tuple(each for each in misses if each > number - MOST_SCORES),
@@ -149,12 +150,13 @@ def foreseen(calibration: Calibration, interval: Interval) -> Calibration:
     """The calibration with the interval of the coming cycle, its quantile filled in."""
     said = replace(
         interval,
-        predicted_ms=_short(interval.predicted_ms),
-        spread=_short(interval.spread),
+        predicted_ms=short(interval.predicted_ms),
+        spread=short(interval.spread),
         quantile=calibration.quantile,
     )
     return replace(calibration, pending=said)
 
 
-def _short(value: float) -> float:
+def short(value: float) -> float:
+    """A number as it is recorded: `DIGITS` of it."""
     return float(f"{value:.{DIGITS}g}")

@@ -28,13 +28,11 @@ def test_the_ensemble_predicts_what_each_member_does(members: int) -> None:
     made = replace(made, residuals=made.residuals[:members])
     model = learned(made)
     assert model.ensemble is not None
-    assert model.residual is not None
     x = np.random.default_rng(7).random((61, 14))
     y = model.ensemble(x)
     assert y.dtype == np.float64
     assert y.shape == (members, 61)
     np.testing.assert_allclose(y, [predict(mlp, x) for mlp in made.residuals], atol=1e-5)
-    np.testing.assert_allclose(model.residual(x), y.mean(axis=0))
 
 
 def test_laws_and_support() -> None:
@@ -72,4 +70,3 @@ def test_a_network_that_was_not_trained_is_missing() -> None:
     model = learned(replace(artifact(), mlp=None, residuals=()))
     assert model.network is None
     assert model.ensemble is None
-    assert model.residual is None

@@ -16,6 +16,7 @@ from controlplane.domain.strategies.projection import SATURATED, declared_uses
 from controlplane.domain.strategies.rules import max_known
 from controlplane.domain.strategies.situation import Proposal, Shares, Situation, once
 from controlplane.domain.telemetry import load_measure, reading
+from controlplane.domain.uncertainty import short
 
 # A forecast is judged when about one cycle has passed: a burst of pokes comes too early, and
 # after a pause of the process the last cycle is no longer the one that was forecast.
@@ -115,10 +116,10 @@ def settled(ledger: Ledger, situation: Situation, length: int) -> Ledger:
     pair = Pair(
         time_s=situation.now_s,
         predicted_ms=forecast.predicted_ms,
-        realised_ms=_short(realised),
+        realised_ms=short(realised),
         persisted_ms=forecast.persisted_ms,
         span=forecast.span,
-        use=_short(max(use, 0.0)),
+        use=short(max(use, 0.0)),
     )
     pairs = (*ledger.pairs, pair)[-length:]
     return replace(ledger, pending=None, pairs=pairs, judged=ledger.judged + 1)
@@ -141,9 +142,9 @@ def foretold(ledger: Ledger, situation: Situation, proposal: Proposal, shares: S
     forecast = Forecast(
         time_s=situation.now_s,
         shares=shares,
-        predicted_ms=None if predicted is None else _short(predicted),
-        persisted_ms=_short(persisted),
-        span=_short(_span(proposal)),
+        predicted_ms=None if predicted is None else short(predicted),
+        persisted_ms=short(persisted),
+        span=short(_span(proposal)),
     )
     return replace(ledger, pending=forecast)
 
@@ -204,11 +205,6 @@ def realised_ms(situation: Situation, since_s: float) -> float | None:
         return None
     weighed = zip(loads, samples, strict=True)
     return math.fsum(load * sample.response_time_ms for load, sample in weighed) / total
-
-
-def _short(value: float) -> float:
-    """Six digits: a record of twelve cycles goes into every decision, twice."""
-    return float(f"{value:.6g}")
 
 
 def _span(proposal: Proposal) -> float:

@@ -8,6 +8,7 @@ it is not, the equaliser is ruinous and this rule some per cent behind holding s
 
 import numpy as np
 
+from controlplane.domain.features import CENTERS
 from controlplane.domain.strategies import rules
 from controlplane.domain.strategies.candidates import choose, objective
 from controlplane.domain.strategies.observed import observed_laws as laws_of
@@ -16,7 +17,6 @@ from controlplane.domain.strategies.situation import Note, Proposal, Situation
 from controlplane.domain.strategies.spread import spread, without_model
 from controlplane.domain.topology import StrategyName
 
-TWO = 2
 UNKNOWN = Note(
     code="laws_unknown",
     message="a data centre shows no CPU above idle, or nobody a response time under load",
@@ -25,12 +25,12 @@ UNKNOWN = Note(
 
 def observed_laws(situation: Situation) -> Proposal:
     """The ratio with the smallest response time by queue laws of what is measured just now."""
-    if len(situation.centers) > TWO:
+    if len(situation.centers) > len(CENTERS):
         return spread(without_model(situation))
     if note := rules.missing_metrics(situation):
         return rules.hold(situation, StrategyName.OBSERVED_LAWS, note)
     uses, laws = declared_uses(situation), laws_of(situation)
-    if len(laws) == TWO and all(use.by_cpu for use in uses):
+    if len(laws) == len(CENTERS) and all(use.by_cpu for use in uses):
         objective_ms = objective(situation, laws, uses)
         if np.isfinite(objective_ms).all():
             return choose(situation, StrategyName.OBSERVED_LAWS, objective_ms, learned=False)

@@ -75,14 +75,6 @@ class LearnedModel:
             return set(centers) <= set(self.centers)
         return len(centers) == len(CENTERS)
 
-    @property
-    def residual(self) -> Network | None:
-        """The mean of the ensemble's members."""
-        ensemble = self.ensemble
-        if ensemble is None:
-            return None
-        return lambda x: np.asarray(np.mean(ensemble(x), axis=0, dtype=np.float64))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedPool:

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from controlplane.domain.features import FEATURE_NAMES
 from controlplane.domain.strategies.candidates import GRID, objective
 from controlplane.domain.strategies.projection import fitted_uses, projected_loads
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import LearnedModel, Situation
 from controlplane.domain.topology import Role, StrategyName
+from tests.domain.decided import EVERYWHERE, RATIO
 from tests.domain.two_centers import (
     LAWS,
     Load,
@@ -23,9 +23,7 @@ from tests.domain.two_centers import (
 )
 
 FloatArray = NDArray[np.float64]
-RATIO = FEATURE_NAMES.index("primary.scheduling_ratio")
 GREY = (StrategyName.GREYBOX, StrategyName.HYBRID)
-EVERYWHERE = {"feature_low": (-np.inf,) * 14, "feature_high": (np.inf,) * 14}
 
 
 def along(facts: Situation) -> FloatArray:
@@ -187,10 +185,11 @@ def test_the_correction_is_the_mean_of_the_members() -> None:
     def members(x: FloatArray) -> FloatArray:
         return np.stack([np.full(len(x), value) for value in (0.01, 0.02, 0.03)])
 
-    model = law_model(ensemble=members)
-    assert model.residual is not None
-    np.testing.assert_allclose(model.residual(np.zeros((4, 14))), 0.02)
-    assert law_model().residual is None
+    grey = propose(situation(StrategyName.GREYBOX, model=law_model()))
+    proposal = propose(situation(model=law_model(ensemble=members, **EVERYWHERE)))
+    assert [p.response_time_ms for p in proposal.curve] == pytest.approx(
+        [np.exp(0.02) * p.response_time_ms for p in grey.curve]
+    )
 
 
 def test_how_far_the_members_lie_apart_is_the_spread() -> None:

@@ -108,7 +108,7 @@ def test_a_version_is_stored_and_served_as_it_was_trained(tmp_path: Path) -> Non
     storage.save(artifact, tmp_path)
     model = learned(storage.load(tmp_path, SCHEMA_DIGEST))
     assert model.network is not None
-    assert model.residual is not None
+    assert model.ensemble is not None
     assert artifact.mlp is not None
     x = data.inputs()[:61]
     np.testing.assert_array_equal(model.network(x), predict(artifact.mlp, x))
