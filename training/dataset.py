@@ -16,6 +16,14 @@ from numpy.typing import NDArray
 
 from controlplane.domain.errors import Invalid
 from controlplane.domain.features import CenterColumns, design_matrix
+from training.dataset_text import (
+    SHARES,
+    check_amount,
+    check_label,
+    check_share,
+    numbers,
+    read_text,
+)
 from training.whole_file import whole
 
 FloatArray = NDArray[np.float64]
@@ -39,7 +47,6 @@ COLUMNS = (
 )
 # Rows that are text at once: a year of minutes as text would be half a gigabyte.
 _AT_ONCE = 50_000
-_SHARES = ("cpu_avg", "cpu_max", "memory", "disk", "traffic_share")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,11 +125,7 @@ def read_csv(path: Path) -> Dataset:
     Raises:
         Invalid: not a file, a column is missing or unknown, a cell is no number or impossible.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Invalid("dataset_unreadable", f"{path}: {error}") from error
-    return parse_csv(text, str(path))
+    return parse_csv(read_text(path), str(path))
 
 
 def parse_csv(text: str, source: str) -> Dataset:
@@ -136,8 +139,8 @@ def parse_csv(text: str, source: str) -> Dataset:
             f"{source}: missing columns {missing}, unknown columns {unknown}; "
             "`python -m training simulate` and the dataset export of the API write the right ones",
         )
-    table = np.array([_numbers(row, at, source) for at, row in enumerate(rows[1:], 2) if row])
-    table = table.reshape(-1, len(COLUMNS))[:, [header.index(name) for name in COLUMNS]]
+    table = numbers(rows[1:], len(COLUMNS), source)
+    table = table[:, [header.index(name) for name in COLUMNS]]
     complete = np.isfinite(table[:, [0, -2, -1]]).all(axis=1)
     table = table[complete]
     dataset = _from_table(table[np.argsort(table[:, 0], kind="stable")])
@@ -145,33 +148,14 @@ def parse_csv(text: str, source: str) -> Dataset:
     return dataset
 
 
-def _numbers(row: list[str], line: int, source: str) -> list[float]:
-    if len(row) != len(COLUMNS):
-        raise Invalid(
-            "dataset_row", f"{source} line {line}: {len(row)} cells, expected {len(COLUMNS)}"
-        )
-    try:
-        return [float(cell) if cell else np.nan for cell in row]
-    except ValueError as error:
-        raise Invalid("dataset_cell", f"{source} line {line}: {error}") from error
-
-
 def _check(dataset: Dataset, source: str) -> None:
-    shares = [("ratio", dataset.ratio)]
-    amounts = [("response_time_ms", dataset.response_time_ms)]
+    check_share("ratio", dataset.ratio, source)
     for center in CENTERS:
         series: CenterSeries = getattr(dataset, center)
         for metric in METRICS:
-            column = (f"{center}_{metric}", getattr(series, metric))
-            (shares if metric in _SHARES else amounts).append(column)
-    for name, values in shares:
-        if ((values < 0) | (values > 1)).any():
-            raise Invalid("dataset_range", f"{source}: {name} must be 0..1 (shares, not percent)")
-    for name, values in amounts:
-        if ((values < 0) | np.isinf(values)).any():
-            raise Invalid("dataset_range", f"{source}: {name} must be finite and not negative")
-    if (dataset.response_time_ms <= 0).any():
-        raise Invalid("dataset_range", f"{source}: response_time_ms must be above 0")
+            check = check_share if metric in SHARES else check_amount
+            check(f"{center}_{metric}", getattr(series, metric), source)
+    check_label(dataset.response_time_ms, source)
 
 
 def table(dataset: Dataset) -> FloatArray:

@@ -16,6 +16,14 @@ from numpy.typing import NDArray
 
 from controlplane.domain.errors import Invalid
 from training.dataset import METRICS, CenterSeries
+from training.dataset_text import (
+    SHARES,
+    check_amount,
+    check_label,
+    check_share,
+    numbers,
+    read_text,
+)
 from training.whole_file import whole
 
 FloatArray = NDArray[np.float64]
@@ -25,7 +33,6 @@ BLOCK = (*METRICS, SHARE)
 TIME, LABEL = "time_s", "response_time_ms"
 # A name may be anything but this: it parts name and metric.
 MARK = ":"
-_SHARES = ("cpu_avg", "cpu_max", "memory", "disk", "traffic_share", SHARE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,17 +94,10 @@ def read_csv(path: Path) -> SiteDataset:
     Raises:
         Invalid: not a file, a column is missing or unknown, a cell is no number or impossible.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Invalid("dataset_unreadable", f"{path}: {error}") from error
-    rows = list(csv.reader(io.StringIO(text)))
+    rows = list(csv.reader(io.StringIO(read_text(path))))
     header = tuple(rows[0]) if rows else ()
     centers = _centers(header, str(path))
-    numbers = [
-        _numbers(row, at, len(header), str(path)) for at, row in enumerate(rows[1:], 2) if row
-    ]
-    table = np.array(numbers, dtype=np.float64).reshape(-1, len(header))
+    table = numbers(rows[1:], len(header), str(path))
     table = table[np.isfinite(table[:, [0, -1]]).all(axis=1)]
     table = table[np.argsort(table[:, 0], kind="stable")]
     _check(header, table, str(path))
@@ -118,24 +118,11 @@ def _centers(header: tuple[str, ...], source: str) -> tuple[str, ...]:
     return centers
 
 
-def _numbers(row: list[str], line: int, width: int, source: str) -> list[float]:
-    if len(row) != width:
-        raise Invalid("dataset_row", f"{source} line {line}: {len(row)} cells, expected {width}")
-    try:
-        return [float(cell) if cell else np.nan for cell in row]
-    except ValueError as error:
-        raise Invalid("dataset_cell", f"{source} line {line}: {error}") from error
-
-
 def _check(header: tuple[str, ...], table: FloatArray, source: str) -> None:
-    for name, values in zip(header[1:], table.T[1:], strict=True):
-        share = name.rpartition(MARK)[2] in _SHARES
-        if share and ((values < 0) | (values > 1)).any():
-            raise Invalid("dataset_range", f"{source}: {name} must be 0..1 (shares, not percent)")
-        if ((values < 0) | np.isinf(values)).any():
-            raise Invalid("dataset_range", f"{source}: {name} must be finite and not negative")
-    if (table[:, -1] <= 0).any():
-        raise Invalid("dataset_range", f"{source}: {LABEL} must be above 0")
+    for name, values in zip(header[1:-1], table.T[1:-1], strict=True):
+        share = name.rpartition(MARK)[2] in (*SHARES, SHARE)
+        (check_share if share else check_amount)(name, values, source)
+    check_label(table[:, -1], source)
 
 
 def _table(dataset: SiteDataset) -> FloatArray:

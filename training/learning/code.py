@@ -13,7 +13,7 @@ def code_digest() -> str:
         for source in sorted(files(package).iterdir(), key=lambda path: path.name):
             if source.name.endswith(".py"):
                 digest.update(source.name.encode() + source.read_bytes())
-    for name in ("dataset.py", "site_dataset.py"):
+    for name in ("dataset.py", "dataset_text.py", "site_dataset.py"):
         digest.update(files("training").joinpath(name).read_bytes())
     domain = files("controlplane.domain")
     for name in ("features.py", *(f"strategies/{name}.py" for name in _STRATEGIES)):
