@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from controlplane.domain.strategies.candidates import GRID
 from training.simulation import site, weather
 from training.simulation.arrivals import DAY_MINUTES
 from training.simulation.contrast import Contrast, contrast
 from training.simulation.site import Lanes
-from training.simulation.truth import GRID
 from training.simulation.world import load_world, world_names
 
 CYCLE_MINUTES = 5

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.errors import Invalid
-from controlplane.domain.features import CenterColumns, design_matrix
+from controlplane.domain.features import CENTERS, CenterColumns, design_matrix
 from training.dataset_text import (
     SHARES,
     check_amount,
@@ -28,7 +28,6 @@ from training.whole_file import whole
 
 FloatArray = NDArray[np.float64]
 
-CENTERS = ("primary", "secondary")
 METRICS = (
     "request_rate_rps",
     "response_time_ms",

@@ -14,6 +14,7 @@ from controlplane.domain.telemetry import Sample
 from training.backtest.audit import Audit
 from training.backtest.lane import CYCLE_S, PERIOD_S, SERVICE, Lane, names
 from training.simulation import site
+from training.simulation.contrast import OVERLOAD
 from training.simulation.site import Lanes, Played, Readings
 from training.simulation.weather import Weather
 from training.simulation.world import World
@@ -22,8 +23,6 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 CYCLE_MINUTES = int(CYCLE_S / PERIOD_S)
-# Utilization above which a minute counts as overload.
-OVERLOAD = 0.97
 _REQUIRED = ("request_rate_rps", "response_time_ms")
 _OPTIONAL = ("cpu_avg", "cpu_max", "ingress_bandwidth_bps", "memory", "disk")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from training.simulation.truth import GRID
+from controlplane.domain.strategies.candidates import GRID
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]

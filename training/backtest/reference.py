@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.strategies.allocation import HUNDREDTHS, allocated
+from controlplane.domain.strategies.candidates import GRID
 from training.backtest import oracle
-from training.backtest.loop import CYCLE_MINUTES, OVERLOAD
+from training.backtest.loop import CYCLE_MINUTES
 from training.backtest.scores import BEST_STATIC, LIMITED, ORACLE, STATIC, Summary
 from training.simulation import truth
 from training.simulation.arrivals import DAY_MINUTES
-from training.simulation.truth import GRID
+from training.simulation.contrast import OVERLOAD
 from training.simulation.weather import Weather
 from training.simulation.world import World
 

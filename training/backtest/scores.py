@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from training.simulation.arrivals import DAY_MINUTES
+
 FloatArray = NDArray[np.float64]
 
 STATIC, BEST_STATIC, ORACLE, LIMITED = "static", "best_static", "oracle", "oracle_limited"
@@ -133,7 +135,7 @@ def score(world: str, label: str, summaries: Sequence[Summary]) -> Score:
         seeds=len(own),
         days=own[0].days,
         mean_ms=mean,
-        requests_rps=sum(float(one.daily_requests.sum()) for one in own) / (days * 1440),
+        requests_rps=sum(float(one.daily_requests.sum()) for one in own) / (days * DAY_MINUTES),
         saturation_rps=_saturation(own),
         vs_static_pct=_percent(mean, static),
         vs_best_static_pct=_percent(mean, _mean(references[BEST_STATIC])),

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms, utilization
-from models.artifact import LawRecord, ModelArtifact
+from models.artifact import ModelArtifact
 from models.examination import Check
 from training.dataset import CenterSeries, Dataset
 from training.learning.projection import greybox_ms
+from training.learning.provenance import law_of
+from training.site_dataset import SiteDataset
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -78,26 +81,17 @@ def undecided(code: str, limit: float, what: str) -> Check:
 
 
 def ranks_agree(one: FloatArray, other: FloatArray) -> float:
-    """Spearman's rank correlation over the rows that have both; 0 with fewer than `FEWEST`."""
+    """Spearman's rank correlation over the rows that have both.
+
+    0 with fewer than `FEWEST`, or where one of them never changes.
+    """
     known = np.isfinite(one) & np.isfinite(other)
     if known.sum() < FEWEST:
         return 0.0
-    ranks = [np.argsort(np.argsort(values[known])).astype(np.float64) for values in (one, other)]
+    # Equal values share a rank: metrics are often whole per cent.
+    ranks = [rankdata(values[known]) for values in (one, other)]
     spread = float(np.std(ranks[0]) * np.std(ranks[1]))
-    return float(np.cov(ranks[0], ranks[1], bias=True)[0, 1]) / spread
-
-
-def law_of(record: LawRecord) -> CenterLaw:
-    """The law of a record."""
-    return CenterLaw(
-        base_ms=record.base_ms,
-        contention=record.contention,
-        wait_ms=record.wait_ms,
-        servers=record.servers,
-        saturation=record.saturation,
-        idle_cpu=record.idle_cpu,
-        full_cpu=record.full_cpu,
-    )
+    return float(np.cov(ranks[0], ranks[1], bias=True)[0, 1]) / spread if spread > 0 else 0.0
 
 
 def center_evidence(name: str, series: CenterSeries, law: CenterLaw) -> CenterEvidence:
@@ -116,3 +110,15 @@ def followed_rows(time_s: FloatArray) -> BoolArray:
     if not gaps.size:
         return np.zeros(0, dtype=np.bool_)
     return np.asarray(gaps <= NEXT_PERIOD * np.median(gaps))
+
+
+def label_off(rows: Dataset | SiteDataset, shares: FloatArray, times_ms: FloatArray) -> FloatArray:
+    """log(label / mean of the next row's response times) where both are known, (rows,).
+
+    Args:
+        shares, times_ms: (centers, n); a center without traffic needs no response time.
+    """
+    mean_ms = np.where(shares == 0, 0.0, shares * times_ms).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.log(rows.response_time_ms[:-1]) - np.log(mean_ms[1:])
+    return np.asarray(off[followed_rows(rows.time_s) & np.isfinite(off)])

@@ -27,6 +27,7 @@ from training.examination.units import (
     response_in_one_unit,
     shares_possible,
 )
+from training.learning.law_fit import MAX_ERROR_RATIO
 
 # In place of a figure that is not finite.
 MOST = 1e9
@@ -82,6 +83,6 @@ def _laws_trusted(artifact: ModelArtifact) -> Iterator[Check]:
             code=f"{name}_law_trusted",
             passed=law.trusted,
             figure=law.error_ratio,
-            limit=0.3,
+            limit=MAX_ERROR_RATIO,
             message=law.reason or f"the {name}'s queue law is known within {law.error_ratio:.1%}",
         )

@@ -15,10 +15,9 @@ from training.dataset import Dataset
 from training.examination.evidence import (
     CenterEvidence,
     Evidence,
-    FloatArray,
     center_evidence,
     followed_rows,
-    law_of,
+    label_off,
 )
 from training.examination.examine import plain, several
 from training.examination.labels import follows
@@ -31,6 +30,7 @@ from training.examination.units import (
     response_in_one_unit,
     shares_possible,
 )
+from training.learning.provenance import law_of
 from training.site_dataset import SiteDataset
 
 PAIR_CHECKS = (
@@ -48,7 +48,9 @@ PAIR_CHECKS = (
 def examine_site(dataset: SiteDataset, artifact: ModelArtifact) -> tuple[Check, ...]:
     """Hold the rows and the laws against what must be true of a site, every pair of centers."""
     found: dict[str, Check] = {}
-    for check in (follows(_label_off(dataset)), *_of_pairs(dataset, artifact)):
+    shares = np.stack([series.traffic_share for series in dataset.series])
+    times_ms = np.stack([series.response_time_ms for series in dataset.series])
+    for check in (follows(label_off(dataset, shares, times_ms)), *_of_pairs(dataset, artifact)):
         known = found.get(check.code)
         if known is None or (known.passed and not check.passed):
             found[check.code] = check
@@ -86,13 +88,3 @@ def _pair(
         followed=followed_rows(dataset.time_s),
         excess=np.full(len(dataset), np.nan),
     )
-
-
-def _label_off(dataset: SiteDataset) -> FloatArray:
-    """log(label / mean of the next row's response times) where both are known."""
-    shares = np.stack([series.traffic_share for series in dataset.series])
-    times = np.stack([series.response_time_ms for series in dataset.series])
-    mean_ms = np.where(shares > 0, shares * times, 0.0 * shares).sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        off = np.log(dataset.response_time_ms[:-1]) - np.log(mean_ms[1:])
-    return np.asarray(off[followed_rows(dataset.time_s) & np.isfinite(off)])

@@ -3,7 +3,7 @@
 import numpy as np
 
 from models.examination import Check
-from training.examination.evidence import FEWEST, Evidence, FloatArray, undecided
+from training.examination.evidence import FEWEST, Evidence, FloatArray, label_off, undecided
 
 # A label may be measured elsewhere than its centres' response times, so not every row must agree.
 LABEL_OFF = 1.25
@@ -24,7 +24,10 @@ def label_follows(evidence: Evidence) -> Check:
     Shuffled labels fit the period after them no better than any other; labels in another unit are
     off by the same factor everywhere.
     """
-    return follows(_label_off(evidence))
+    data = evidence.dataset
+    share = data.primary.traffic_share
+    times_ms = [data.primary.response_time_ms, data.secondary.response_time_ms]
+    return follows(label_off(data, np.stack([share, 1.0 - share]), np.stack(times_ms)))
 
 
 def follows(off: FloatArray) -> Check:
@@ -81,15 +84,3 @@ def spread_explained(evidence: Evidence) -> Check:
             f"noise of {noise:.1%} between neighbouring rows"
         ),
     )
-
-
-def _label_off(evidence: Evidence) -> FloatArray:
-    """log(label / mean of the next row's response times) where both are known."""
-    data = evidence.dataset
-    share = data.primary.traffic_share
-    mean_ms = (
-        share * data.primary.response_time_ms + (1.0 - share) * data.secondary.response_time_ms
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        off = np.log(data.response_time_ms[:-1]) - np.log(mean_ms[1:])
-    return np.asarray(off[evidence.followed & np.isfinite(off)])

@@ -96,14 +96,19 @@ def shares_possible(evidence: Evidence) -> Check:
     highest = max(
         float(np.nanmax(values, initial=0.0))
         for center in evidence.centers
-        for values in (center.series.cpu_avg, center.series.cpu_max, center.series.memory)
+        for values in (
+            center.series.cpu_avg,
+            center.series.cpu_max,
+            center.series.memory,
+            center.series.disk,
+        )
     )
     return Check(
         code="shares_possible",
         passed=highest <= 1.0,
         figure=highest,
         limit=1.0,
-        message=f"the largest CPU or memory is {highest:.3g}; 1 is all of it: is this percent?",
+        message=f"the largest CPU, memory or disk is {highest:.3g}; 1 is all of it: percent?",
     )
 
 

@@ -6,6 +6,9 @@ second by their time.
 
 from enum import StrEnum
 
+from training import dataset_text
+from training.site_dataset import SHARE
+
 
 class Kind(StrEnum):
     """What a number is.
@@ -20,7 +23,7 @@ class Kind(StrEnum):
 
 
 RATE, RESPONSE, BANDWIDTH = "request_rate_rps", "response_time_ms", "ingress_bandwidth_bps"
-SHARES = ("cpu_avg", "cpu_max", "memory", "disk", "traffic_share", "scheduling_ratio")
+SHARES = (*dataset_text.SHARES, SHARE)
 METRICS = (RATE, RESPONSE, BANDWIDTH, *SHARES)
 
 _TIMES = {"ms": 1.0, "s": 1000.0, "us": 1e-3, "ns": 1e-6}

@@ -5,13 +5,14 @@ Called by `version` and `site_version`, so that every kind of version says it in
 
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 import numpy as np
 import scipy
 
 from controlplane.domain.errors import Invalid
 from controlplane.domain.features import SCHEMA_DIGEST
+from controlplane.domain.strategies.queue_law import CenterLaw
 from models.artifact import LawRecord, Provenance
 from training.dataset import CenterSeries, Dataset
 from training.learning.code import code_digest
@@ -50,6 +51,11 @@ def law_record(fit: LawFit) -> LawRecord:
     return LawRecord(
         **asdict(fit.law), trusted=fit.trusted, reason=fit.reason, error_ratio=fit.error_ratio
     )
+
+
+def law_of(record: LawRecord) -> CenterLaw:
+    """The law of a record, trusted or not."""
+    return CenterLaw(**{field.name: getattr(record, field.name) for field in fields(CenterLaw)})
 
 
 def law_scores(fits: Mapping[str, LawFit]) -> dict[str, float]:

@@ -13,9 +13,10 @@ import torch
 from numpy.typing import NDArray
 
 from controlplane.domain.errors import Invalid
+from controlplane.domain.features import CENTERS
 from models.artifact import ModelArtifact
 from models.forward import predict
-from training.dataset import CENTERS, Dataset
+from training.dataset import Dataset
 from training.learning.law_fit import Declared, LawFit, fit_law
 from training.learning.network import Epoch, Lesson, TrainedNetwork, split_rows, train_networks
 from training.learning.profile import daily_profile

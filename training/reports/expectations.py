@@ -4,7 +4,7 @@ The formulas are those that training and serving use; nothing is fitted here. St
 version cannot answer for are left out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -15,10 +15,11 @@ from controlplane.domain.strategies.greybox import RESIDUAL_LIMIT
 from controlplane.domain.strategies.projection import MEMORY_PERIODS
 from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.topology import StrategyName
-from models.artifact import LawRecord, ModelArtifact
+from models.artifact import ModelArtifact
 from models.forward import predict
 from training.dataset import CenterSeries, Dataset
 from training.learning.projection import greybox_ms, projected_inputs
+from training.learning.provenance import law_of
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -47,7 +48,7 @@ class Version:
 
 def version_of(artifact: ModelArtifact) -> Version:
     """The version with its laws, trusted or not: a report shows also why one is not."""
-    return Version(artifact=artifact, laws=(_law(artifact.primary), _law(artifact.secondary)))
+    return Version(artifact=artifact, laws=(law_of(artifact.primary), law_of(artifact.secondary)))
 
 
 def expected_ms(version: Version, name: StrategyName, rows: Dataset) -> FloatArray:
@@ -131,8 +132,3 @@ def _within_support(log_ratio: FloatArray) -> FloatArray:
 
 def _factor(log_ratio: FloatArray) -> FloatArray:
     return np.asarray(np.exp(np.clip(log_ratio, -RESIDUAL_LIMIT, RESIDUAL_LIMIT)))
-
-
-def _law(record: LawRecord) -> CenterLaw:
-    names: Sequence[str] = [field.name for field in fields(CenterLaw)]
-    return CenterLaw(**{name: getattr(record, name) for name in names})

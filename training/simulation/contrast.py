@@ -9,14 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from controlplane.domain.strategies.candidates import GRID
 from training.simulation import physics, truth
-from training.simulation.truth import GRID
 from training.simulation.weather import Weather
 from training.simulation.world import World
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
+# Utilization above which a minute counts as overload.
 OVERLOAD = 0.97
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from controlplane.domain.strategies.candidates import GRID
 from training.simulation import physics
 from training.simulation.physics import Strain
 from training.simulation.weather import Weather
@@ -18,9 +19,6 @@ from training.simulation.world import World
 from training.whole_file import whole
 
 FloatArray = NDArray[np.float64]
-
-# S4: 0.20 to 0.80 in steps of 0.01.
-GRID = np.round(np.arange(20, 81) / 100.0, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from controlplane.domain.strategies.candidates import GRID
 from training.backtest import oracle
 from training.backtest.oracle import STEP
-from training.simulation.truth import GRID
 
 FloatArray = NDArray[np.float64]
 SEEDS = st.integers(0, 2**32 - 1)

@@ -138,3 +138,16 @@ def test_a_sweep_through_a_few_ratios_decides_nothing_about_a_cause() -> None:
 def test_ranks_of_too_few_rows_do_not_agree() -> None:
     assert ranks_agree(np.arange(9.0), np.arange(9.0)) == 0.0
     assert ranks_agree(np.arange(99.0), np.arange(99.0) ** 3) == pytest.approx(1.0)
+
+
+def test_ranks_know_equal_values_and_what_never_changes() -> None:
+    rising = np.arange(99.0)
+    assert ranks_agree(rising, np.full(99, 0.3)) == 0.0
+    assert ranks_agree(np.floor(rising / 10), -np.floor(rising / 10)) == pytest.approx(-1.0)
+
+
+def test_a_disk_in_percent_is_refused() -> None:
+    rows = week("W1")
+    wrong = replace(rows, primary=replace(rows.primary, disk=rows.primary.disk * 100.0))
+    found = {check.code for check in examine(wrong, fitted(rows)) if not check.passed}
+    assert found == {"shares_possible"}

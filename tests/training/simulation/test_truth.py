@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from controlplane.domain.strategies.candidates import GRID
 from training.simulation import truth, weather
 from training.simulation.arrivals import DAY_MINUTES
-from training.simulation.truth import GRID
 from training.simulation.world import World, load_world
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from controlplane.domain.errors import Invalid
+from controlplane.domain.strategies.candidates import GRID
 from training.simulation import physics, simulator, truth, weather
 from training.simulation.arrivals import DAY_MINUTES
 from training.simulation.contrast import Contrast, contrast
-from training.simulation.truth import GRID
 from training.simulation.world import load_world, world_names
 
 DAYS = 14
