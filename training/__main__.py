@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -88,7 +89,7 @@ def import_data(
     from training.importers import importing, mapping_file, progress
 
     told = mapping_file.read_mapping(mapping, url)
-    whole_file.check_places(out, mapping, *told.files())
+    whole_file.check_places(out, read=(mapping, *told.files))
     with progress.shown() as tell:
         imported = importing.import_rows(told, tell)
     importing.write(imported.dataset, out)
@@ -240,6 +241,10 @@ def main() -> None:
             f"training needs {error.name}, which is missing: pip install 'signalbox[training]'"
         )
         _refuse(Invalid("training_not_installed", message))
+    except OSError as error:
+        # Files that a command writes and reads say so themselves; what is left are temporary ones.
+        message = f"{error}: look at rights and room, there and in {tempfile.gettempdir()}"
+        _refuse(Invalid("out_unwritable", message))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
 

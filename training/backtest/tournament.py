@@ -6,12 +6,15 @@ its result does not depend on which process has it.
 """
 
 import os
+import shutil
+import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from controlplane.domain.errors import Invalid
+from controlplane.domain.errors import Invalid, Retryable
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from training.backtest import loop, preparation, reference
 from training.backtest.contestant import contestant
@@ -109,7 +112,8 @@ def run(plan: Plan, tell: Tell = lambda stage, done, total: None) -> Played:
         tell: told (stage, units done, units in all); stages are `train` and `play`.
 
     Raises:
-        Invalid: an unknown world or contestant, or one that plays in any case.
+        Invalid: none or an unknown world or contestant, or one that plays in any case.
+        Retryable: `backtest_process_lost`.
     """
     _check(plan)
     began = sources_digest()
@@ -133,8 +137,9 @@ def run(plan: Plan, tell: Tell = lambda stage, done, total: None) -> Played:
             for name in plan.worlds
             for seeds in _batches(plan.all_seeds, SEEDS_PLAYED)
         ]
-        _each(preparation.school, schools, plan, lambda n: tell("train", n, len(schools)))
-        played = _each(_play, matches, plan, lambda n: tell("play", n, len(matches)))
+        where = (plan.processes, folder)
+        _each(preparation.school, schools, where, lambda n: tell("train", n, len(schools)))
+        played = _each(_play, matches, where, lambda n: tell("play", n, len(matches)))
     runs = {name: _of(name, matches, played) for name in plan.worlds}
     scores = tuple(
         score(load_world(name).name, label, summaries)
@@ -145,6 +150,8 @@ def run(plan: Plan, tell: Tell = lambda stage, done, total: None) -> Played:
 
 
 def _check(plan: Plan) -> None:
+    if not (plan.contestants and plan.worlds):
+        raise Invalid("option_invalid", "name a strategy and a world at least")
     for label in plan.contestants:
         if contestant(label).label in reference.labels():
             message = f"{label!r} is always there, as a reference: leave it out"
@@ -158,10 +165,18 @@ def _batches(seeds: Sequence[int], size: int) -> list[tuple[int, ...]]:
 
 
 def _each(
-    work: Callable[[Any], Any], units: Sequence[Any], plan: Plan, tell: Callable[[int], None]
+    work: Callable[[Any], Any],
+    units: Sequence[Any],
+    where: tuple[int, Path],
+    tell: Callable[[int], None],
 ) -> list[Any]:
-    """Results in the order of the units; in this process when one is enough."""
-    processes = min(plan.processes or os.cpu_count() or 1, max(len(units), 1))
+    """Results in the order of the units; in this process when one is enough.
+
+    Args:
+        where: how many processes, 0 is one per core; the folder that all of them use.
+    """
+    wanted, folder = where
+    processes = min(wanted or os.cpu_count() or 1, max(len(units), 1))
     results: dict[int, Any] = {}
     if processes == 1:
         for index, unit in enumerate(units):
@@ -173,23 +188,38 @@ def _each(
         processes,
         mp_context=get_context("spawn"),
         initializer=_end_with_parent,
-        initargs=(os.getpid(),),
+        initargs=(os.getpid(), folder),
     ) as pool:
-        futures = {pool.submit(work, unit): index for index, unit in enumerate(units)}
-        for done, future in enumerate(as_completed(futures), 1):
-            results[futures[future]] = future.result()
-            tell(done)
+        try:
+            futures = {pool.submit(work, unit): index for index, unit in enumerate(units)}
+            for done, future in enumerate(as_completed(futures), 1):
+                results[futures[future]] = future.result()
+                tell(done)
+        except BrokenProcessPool as error:
+            message = (
+                "a process of the backtest was killed, often for want of memory: "
+                f"free some, or use fewer than {processes} --processes"
+            )
+            raise Retryable("backtest_process_lost", message) from error
+        except BaseException:
+            # The pool would wait for all that is in hand; nobody waits for its results now.
+            for worker in active_children():
+                worker.terminate()
+            raise
     return [results[index] for index in range(len(units))]
 
 
-def _end_with_parent(parent: int) -> None:
-    """A parent that is killed cannot end its workers; they look for it each second."""
+def _end_with_parent(parent: int, folder: Path) -> None:
+    """A parent that is killed cannot end its workers and tidy up; they look for it each second."""
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1.0)
+        shutil.rmtree(folder, ignore_errors=True)
         os._exit(1)
 
+    # Ctrl-C goes to everyone at a terminal; the parent alone answers it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=watch, daemon=True).start()
 
 

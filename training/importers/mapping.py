@@ -102,3 +102,10 @@ class Mapping:
     ranges: Ranges | None = None
     fixed_ratio: float | None = None
     hold_ratio: bool = False
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every file that is read; one of several metrics is in it more than once."""
+        of_all = self.ranges.readings if self.ranges else ()
+        readings = (*of_all, *(one for center in self.centers for one in center.readings))
+        return tuple(path for reading in readings for path in reading.files)
