@@ -52,7 +52,7 @@ COLUMNS = (
         title="strategy",
         field="label",
         form="",
-        width=-16,
+        width=-21,
         meaning="who: a strategy, or a reference. static is the operator's ratio held, capacity "
         "the split by nominal capacities, best_static the best held ratio in hindsight; oracle "
         "knows every minute, oracle_limited may move 0.05 a cycle",
@@ -173,5 +173,5 @@ def write_json(content: dict[str, Any], path: Path) -> None:
 
 
 def _padded(text: str, width: int) -> str:
-    """To the right; to the left where the width is negative."""
-    return text.ljust(-width) if width < 0 else text.rjust(width)
+    """To the right; to the left, and apart from the next, where the width is negative."""
+    return f"{text} ".ljust(-width) if width < 0 else text.rjust(width)

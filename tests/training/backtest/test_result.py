@@ -19,6 +19,11 @@ def test_the_table_has_a_line_for_everyone_in_every_world() -> None:
     assert [line.split()[1] for line in lines[: len(EVERYONE)]] == list(EVERYONE)
 
 
+def test_a_long_name_stands_apart_from_its_neighbor() -> None:
+    row = dataclasses.replace(SCORE, world="slow disk", label="cpu_equalizer:dither")
+    assert "slow disk cpu_equalizer:dither " in result.table([row])
+
+
 def test_a_cell_is_rounded_and_what_does_not_exist_is_empty() -> None:
     bare = dataclasses.replace(SCORE, coverage=None)
     cells = {column.field: column.cell(bare) for column in COLUMNS}
