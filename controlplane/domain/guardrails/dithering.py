@@ -82,7 +82,7 @@ def dithered(
         return replace(draft, dither=None if before is None else undrawn(before))
     if draft.course not in (Course.MOVE, Course.HOLD) or draft.hot:
         return draft
-    anchor = draft.target if draft.course is Course.MOVE else anchored(situation, state)
+    anchor = draft.target if draft.course is Course.MOVE else unshifted(situation, state)
     room = _room(draft, situation, limits, anchor)
     if peak(draft.use, anchor) > max(room.level, peak(draft.use, draft.target)):
         # The way back is closed: what is in force stays, and is no shift any more.
@@ -101,7 +101,7 @@ def standing(situation: Situation, state: GuardState) -> Dither | None:
     return shift if distance(shift.shares, situation.applied) < NEGLIGIBLE else None
 
 
-def anchored(situation: Situation, state: GuardState) -> Shares:
+def unshifted(situation: Situation, state: GuardState) -> Shares:
     """The shares in force without the shift."""
     shift = standing(situation, state)
     return situation.applied if shift is None else shift.anchor

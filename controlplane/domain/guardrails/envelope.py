@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from controlplane.domain.guardrails.bounds import exact, keeps_serving, within_bounds, within_step
 from controlplane.domain.guardrails.capacity import measured, relieved, within_capacity
-from controlplane.domain.guardrails.dithering import anchored, dithered
+from controlplane.domain.guardrails.dithering import dithered, unshifted
 from controlplane.domain.guardrails.draft import (
     NEGLIGIBLE,
     Course,
@@ -218,7 +218,7 @@ def _next_state(
     # Whatever moved, the earlier promise is void.
     moved = replace(
         kept,
-        previous=anchored(situation, state),
+        previous=unshifted(situation, state),
         moved_to=draft.target,
         expected_ms=0.0,
         cycles_over=0,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from controlplane.domain.guardrails.bounds import is_split, support
 from controlplane.domain.guardrails.capacity import peak
-from controlplane.domain.guardrails.dithering import anchored
+from controlplane.domain.guardrails.dithering import unshifted
 from controlplane.domain.guardrails.draft import (
     NEGLIGIBLE,
     Course,
@@ -103,7 +103,7 @@ def worthwhile(
     use = draft.use
     if draft.hot and peak(use, draft.target) < peak(use, situation.applied):
         return draft
-    now_ms = predicted_ms(draft.proposal, anchored(situation, state))
+    now_ms = predicted_ms(draft.proposal, unshifted(situation, state))
     then_ms = predicted_ms(draft.proposal, draft.target)
     if now_ms is None:
         return noted(draft, "gain_unknown", "the curve does not reach the shares in force")

@@ -97,7 +97,7 @@ def demand(rows: FloatArray, loads: FloatArray) -> FloatArray:
     return found
 
 
-def settled(situation: Situation, center: Center) -> tuple[Sample, ...]:
+def since_move(situation: Situation, center: Center) -> tuple[Sample, ...]:
     """The newest samples of periods that began after the last move, oldest first."""
     since_s = situation.moved_s + PUNCTUAL * situation.period_s
     return tuple(one for one in recent(situation, center) if one.received_s >= since_s)
@@ -141,7 +141,8 @@ def _weights(
 def _loads(situation: Situation) -> FloatArray:
     """Mean load of each centre since the last move; 0 where nothing is known."""
     histories = [
-        settled(situation, center) or recent(situation, center)[-1:] for center in situation.centers
+        since_move(situation, center) or recent(situation, center)[-1:]
+        for center in situation.centers
     ]
     measure = load_measure(sample for history in histories for sample in history)
     means = [mean([reading(sample, measure) for sample in history]) for history in histories]

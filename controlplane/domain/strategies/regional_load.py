@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controlplane.domain.strategies.demand import settled
+from controlplane.domain.strategies.demand import since_move
 from controlplane.domain.strategies.projection import SMALLEST_PART
 from controlplane.domain.strategies.situation import Note, Situation
 from controlplane.domain.telemetry import Sample, load_measure, mean, reading
@@ -49,7 +49,7 @@ def alarming(sample: Sample, service: Service) -> bool:
 
 def center_loads(situation: Situation) -> tuple[CenterLoad, ...] | Note:
     """Load of every data centre, or why it cannot be told."""
-    histories = [settled(situation, center) for center in situation.centers]
+    histories = [since_move(situation, center) for center in situation.centers]
     if note := _unreadable(situation, histories):
         return note
     measure = load_measure(sample for history in histories for sample in history)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.domain.strategies.demand import demand, located, settled
+from controlplane.domain.strategies.demand import demand, located, since_move
 from controlplane.domain.strategies.situation import Situation
 from controlplane.domain.telemetry import ServiceWindow
 from controlplane.domain.topology import EVERYWHERE, GatewayGroup, StrategyName
@@ -101,8 +101,8 @@ def test_samples_of_before_the_last_move_tell_nothing() -> None:
         world.measure()
     situation: Situation = world.situation()
     north = situation.centers[0]
-    assert len(settled(situation, north)) == 4
+    assert len(since_move(situation, north)) == 4
     moved = replace(situation, moved_s=situation.now_s - 1.5 * PERIOD_S)
-    assert len(settled(moved, north)) == 1
+    assert len(since_move(moved, north)) == 1
     silent = replace(situation, window=ServiceWindow(service="stations"))
-    assert settled(silent, north) == ()
+    assert since_move(silent, north) == ()
