@@ -46,7 +46,14 @@ def page(title: str, content: Json) -> str:
     Raises:
         ArtifactError: the package plotly is not installed.
     """
-    return _filled("page.html", SCRIPTS, {"title": escape(title), "content": _embedded(content)})
+    parts = {
+        "title": escape(title),
+        "beside": '<button id="language" type="button">中文</button>',
+        "body": "",
+        "without": "<code>signalbox models card</code> prints the figures",
+        "content": _embedded(content),
+    }
+    return _filled((*SCRIPTS, "report-page.js"), parts)
 
 
 def of_charts(title: str, body: str, charts: Sequence[Json]) -> str:
@@ -61,13 +68,19 @@ def of_charts(title: str, body: str, charts: Sequence[Json]) -> str:
     Raises:
         ArtifactError: the package plotly is not installed.
     """
-    parts = {"title": escape(title), "body": body, "content": _embedded(charts)}
-    return _filled("charts.html", ("report-charts.js",), parts)
+    parts = {
+        "title": escape(title),
+        "beside": "",
+        "body": body,
+        "without": "the tables have their figures",
+        "content": _embedded(charts),
+    }
+    return _filled(("report-charts.js", "charts-page.js"), parts)
 
 
-def _filled(template: str, scripts: Sequence[str], parts: dict[str, str]) -> str:
+def _filled(scripts: Sequence[str], parts: dict[str, str]) -> str:
     code = (_plotly(), *(_read(name) for name in scripts))
-    return Template(_read(template)).substitute(
+    return Template(_read("page.html")).substitute(
         parts,
         style="\n".join(_read(name) for name in STYLES),
         scripts="\n".join(f"<script>{script}</script>" for script in code),
