@@ -2,18 +2,17 @@
 
 All meet the same weathers (common random numbers) and pass the same envelope, which is the control
 plane's own code; `paper_mlp` plays bare too. Models are trained on a month of the operator's logs
-and the physics is fitted from them. The full run (20 seeds x 28 days in nine worlds) is committed
-under benchmarks/results. `python -m benchmarks.closed_loop [--quick] [--json] [--out FILE]`
+and the physics is fitted from them. The full run has 20 seeds of 28 days in nine worlds.
+`python -m benchmarks.closed_loop [--quick] [--json] [--out FILE]`
 """
 
 import argparse
 import json
-import sys
 import time
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
-from training.backtest import result
+from training.backtest import progress, result
 from training.backtest.scores import BEST_STATIC, ORACLE, STATIC, Score
 from training.backtest.tournament import Plan, run
 
@@ -46,9 +45,10 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=0, help="at once; 0: one per core")
     options = parser.parse_args()
     plan = QUICK if options.quick else FULL
-    plan = Plan(**{**asdict(plan), "processes": options.processes})
+    plan = replace(plan, processes=options.processes)
     started = time.monotonic()
-    played = run(plan, _tell)
+    with progress.shown() as tell:
+        played = run(plan, tell)
     minutes = (time.monotonic() - started) / 60.0
     table = {(one.world, one.label): one for one in played.scores}
     figures = {**figures_of(table, plan), "minutes": minutes}
@@ -154,12 +154,6 @@ def _more(one: Score, reference: Score) -> float:
     assert one.saturation_rps is not None
     assert reference.saturation_rps is not None
     return (one.saturation_rps / reference.saturation_rps - 1.0) * 100.0
-
-
-def _tell(stage: str, done: int, total: int) -> None:
-    """Progress for people goes to standard error."""
-    end = "\n" if done == total else "\r"
-    print(f"{stage} {done}/{total}", end=end, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

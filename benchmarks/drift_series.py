@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from benchmarks.drift_detectors import DAY_CYCLES
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.skill import calm_error
-from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.strategies.situation import LearnedModel
 from training.backtest import loop
 from training.backtest.contestant import contestant
 from training.backtest.lane import Lane, lane
-from training.dataset import CenterSeries
 from training.importers.series import read_series
-from training.learning.law_fit import Declared, LawRows, fit_law
+from training.learning.law_fit import Declared, fit_law
 from training.learning.projection import greybox_ms
+from training.learning.provenance import law_rows
 from training.learning.scores import relative_spread
 from training.simulation import simulator, weather
 from training.simulation.arrivals import DAY_MINUTES
@@ -83,7 +82,7 @@ def simulated(name: str, days: int, seeds: Sequence[int]) -> list[FloatArray]:
     model = _fitted(world)
     lanes = [
         (at, lane(world, contestant("greybox"), model, EnvelopeLimits()))
-        for at, _ in enumerate(seeds)
+        for at in range(len(seeds))
     ]
     kept = [_Kept(lane=one) for _, one in lanes]
     weathers = [weather.draw(world, days * DAY_MINUTES, seed) for seed in seeds]
@@ -121,20 +120,12 @@ def _fitted(world: World) -> LearnedModel:
     minutes = FITTED_DAYS * DAY_MINUTES
     drawn = weather.draw(world, minutes, 100)
     rows = simulator.simulate(world, drawn, weather.operator_ratio(world, minutes, 100))
-    laws = (_law(rows.primary), _law(rows.secondary))
+    primary, secondary = (law_rows(series) for series in (rows.primary, rows.secondary))
+    laws = (fit_law(primary, Declared()).law, fit_law(secondary, Declared()).law)
     guess = greybox_ms(rows, laws)
     known = np.isfinite(guess) & np.isfinite(rows.response_time_ms)
     spread = relative_spread(guess[known], rows.response_time_ms[known])
     return LearnedModel(digest="fitted", laws=laws, residual_spread=spread)
-
-
-def _law(series: CenterSeries) -> CenterLaw:
-    rows = LawRows(
-        response_time_ms=series.response_time_ms,
-        cpu=series.cpu_avg,
-        rate_rps=series.request_rate_rps,
-    )
-    return fit_law(rows, Declared()).law
 
 
 def _real(name: str) -> RealSeries:

@@ -14,7 +14,8 @@ from training.importers import csv_readings, progress, recorded
 from training.importers.account import Reason
 from training.importers.importing import facts, import_rows
 from training.importers.mapping_file import read_mapping
-from training.learning.law_fit import Declared, LawRows, fit_law
+from training.learning.law_fit import Declared, fit_law
+from training.learning.provenance import law_rows
 
 
 def test_a_row_has_the_metrics_of_its_period_and_the_label_of_the_next(tmp_path: Path) -> None:
@@ -308,11 +309,6 @@ def test_train_ticket_has_no_load_curve_and_the_fit_says_so(pair: str, count: in
     assert len(imported.dataset) == count
     assert imported.account.counts == {Reason.LABEL_MISSING: 918 - count}
     for series in (imported.dataset.primary, imported.dataset.secondary):
-        law_rows = LawRows(
-            response_time_ms=series.response_time_ms,
-            cpu=series.cpu_avg,
-            rate_rps=series.request_rate_rps,
-        )
-        fit = fit_law(law_rows, Declared())
+        fit = fit_law(law_rows(series), Declared())
         assert not fit.trusted
         assert "of the capacity, at least 0.08 needed" in fit.reason
