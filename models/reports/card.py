@@ -242,7 +242,11 @@ def _way_back(sheet: Json) -> Section:
 
 
 def _time(time_s: float) -> str:
-    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    """A date; the bare number where no calendar has one."""
+    try:
+        return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (ValueError, OverflowError, OSError):
+        return f"{time_s:g} s"
 
 
 def _plain(value: str | float) -> str:

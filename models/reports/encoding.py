@@ -14,6 +14,8 @@ FORMAT = 1
 # Five strategies' figures and points are 150 KiB.
 MAX_BYTES = 512 * 1024
 MAX_ITEMS = 2_000
+# Larger ones lose digits where numbers are floats, as in a browser.
+MOST_COUNT = 2**53
 
 
 def encode(report: Report) -> bytes:
@@ -38,7 +40,7 @@ def decode(body: bytes) -> Report:
         if content["format"] != FORMAT:
             raise ArtifactError(f"report.json has format {content['format']!r}, not {FORMAT}")
         report: Report = _read(Report, content, "report")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         if isinstance(error, ArtifactError):
             raise
         raise ArtifactError(f"report.json does not describe a report: {error!r}") from error
@@ -60,7 +62,9 @@ def _read(kind: Any, value: Any, place: str) -> Any:
         return tuple(_read(get_args(kind)[0], one, place) for one in _sized(value, list, place))
     if origin is dict:
         items = _sized(value, dict, place).items()
-        return {str(key): _read(get_args(kind)[1], one, place) for key, one in items}
+        return {
+            _plain((str,), key, place): _read(get_args(kind)[1], one, place) for key, one in items
+        }
     if origin in (Union, types.UnionType):
         return _read_union(get_args(kind), value, place)
     return _plain((kind,), value, place)
@@ -84,8 +88,11 @@ def _plain(kinds: tuple[Any, ...], value: Any, place: str) -> Any:
         if not math.isfinite(float(value)):
             raise _wrong(value, place)
         return float(value)
-    if type(value) not in kinds:
+    if type(value) not in kinds or (isinstance(value, int) and abs(value) > MOST_COUNT):
         raise _wrong(value, place)
+    if isinstance(value, str):
+        # Half of a surrogate pair is a string to JSON, and to nothing that writes it.
+        value.encode()
     return value
 
 

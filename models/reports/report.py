@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 Numbers = tuple[float, ...]
 
+# Strategies whose predictions can decide, each with a sentence in the card; "" answered for no row.
+DECIDERS = ("hybrid", "greybox", "projected_mlp", "paper_mlp", "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFacts:
@@ -210,7 +213,9 @@ class Report:
     laws: tuple[LawFigure, ...]
 
     def __post_init__(self) -> None:
-        """Refuse curves that do not run along the ratios."""
+        """Refuse an unknown strategy, and curves that do not run along the ratios."""
+        if self.decides not in DECIDERS:
+            raise ValueError(f"{self.decides[:40]!r} decides; known are {', '.join(DECIDERS[:-1])}")
         for scene in self.scenes:
             for curve in scene.curves:
                 _same_length(self.ratios, curve.predicted_ms)

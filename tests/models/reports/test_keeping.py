@@ -45,6 +45,9 @@ def test_a_report_of_another_model_is_refused(tmp_path: Path) -> None:
         keeping.load(tmp_path, MODEL.digest)
 
 
+DATA = dataclasses.asdict(REPORT.data)
+
+
 def changed(change: dict[str, Any]) -> bytes:
     content = json.loads(encoding.encode(REPORT))
     return json.dumps({**content, **change}).encode()
@@ -68,6 +71,11 @@ def changed(change: dict[str, Any]) -> bytes:
         (changed({"settings": []}), "report.settings"),
         (changed({"scenes": [{}]}), "band"),
         (changed({"data": None}), "does not describe"),
+        (changed({"decides": "<script>"}), "decides; known are hybrid"),
+        (changed({"ratios": [0.2, 10**400, 0.8]}), "does not describe"),
+        (changed({"data": {**DATA, "rows": 2**63}}), "report.data.rows"),
+        (changed({"settings": {"name": "\ud800"}}), "surrogates"),
+        (changed({"settings": {"\ud800": 1.0}}), "surrogates"),
         (b" " * (encoding.MAX_BYTES + 1), "at most"),
     ],
 )

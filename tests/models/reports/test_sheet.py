@@ -12,6 +12,7 @@ from models.examination import Check
 from models.reports import document
 from models.reports.card import card, markdown
 from models.reports.comparison import compare
+from models.reports.report import DECIDERS
 from models.reports.sheet import MOST_EPOCHS, NO_REPORT, NO_REPORT_OF_MANY, sheet
 from tests.model_artifacts import LAW, artifact
 from tests.model_reports import report
@@ -48,6 +49,19 @@ def test_a_card_has_every_section(shown: dict[str, object]) -> None:
     assert f"signalbox models promote tickets {MODEL.digest[:12]}" in text
     assert ("| hybrid | peak |" in text) == (shown is FULL)
     assert ("primary_memory (25.0%)" in text) == (shown is FULL)
+
+
+@pytest.mark.parametrize("time_s", [1e300, -1e18, 1.7e12])
+def test_a_time_that_no_calendar_has_is_a_number_in_the_card(time_s: float) -> None:
+    plain = report(MODEL)
+    odd = dataclasses.replace(plain, data=dataclasses.replace(plain.data, last_s=time_s))
+    assert f"{time_s:g} s" in markdown(sheet(MODEL, odd))
+
+
+@pytest.mark.parametrize("name", DECIDERS)
+def test_a_card_has_a_sentence_for_each_strategy_that_may_decide(name: str) -> None:
+    shown = markdown(sheet(MODEL, dataclasses.replace(report(MODEL), decides=name)))
+    assert "deciding where the service's strategy asks for it: " in shown
 
 
 def test_a_card_says_what_failed_and_what_is_not_trusted() -> None:
