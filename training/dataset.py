@@ -27,6 +27,8 @@ from training.dataset_text import (
 from training.whole_file import whole
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 METRICS = (
     "request_rate_rps",
@@ -60,6 +62,10 @@ class CenterSeries:
     memory: FloatArray
     disk: FloatArray
     traffic_share: FloatArray
+
+    def at(self, rows: IntArray | BoolArray | slice) -> "CenterSeries":
+        """The series of some rows: their indices in any order, a mask (n,), or a slice."""
+        return CenterSeries(**{metric: getattr(self, metric)[rows] for metric in METRICS})
 
     @property
     def features(self) -> CenterColumns:

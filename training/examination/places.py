@@ -31,8 +31,10 @@ MOST_FOREIGN = 0.1
 def share_of_rates(evidence: Evidence) -> Check:
     """Hold the observed share against the loads of both centres."""
     data = evidence.dataset
-    loads = [(data.primary.request_rate_rps, data.secondary.request_rate_rps)]
-    loads.append((data.primary.ingress_bandwidth_bps, data.secondary.ingress_bandwidth_bps))
+    loads = (
+        (data.primary.request_rate_rps, data.secondary.request_rate_rps),
+        (data.primary.ingress_bandwidth_bps, data.secondary.ingress_bandwidth_bps),
+    )
     for one, other in loads:
         with np.errstate(divide="ignore", invalid="ignore"):
             off = np.abs(data.primary.traffic_share - one / (one + other))

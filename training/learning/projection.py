@@ -5,6 +5,7 @@ those. Vectorised over the rows of a data set; the same formulas as
 domain.strategies.projection and domain.strategies.networks, which a test compares.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,25 +22,39 @@ Laws = tuple[CenterLaw, CenterLaw]
 
 
 def greybox_ms(dataset: Dataset, laws: Laws) -> FloatArray:
+    """As `laws_ms`, of two centres by their place."""
+    series = (dataset.primary, dataset.secondary)
+    return laws_ms(series, np.stack([dataset.ratio, 1.0 - dataset.ratio]), laws)
+
+
+def laws_ms(
+    series: Sequence[CenterSeries], shares: FloatArray, laws: Sequence[CenterLaw]
+) -> FloatArray:
     """Mean response time of each row by the queue laws, (n,) in ms; NaN where a metric is missing.
 
-    J = r f_A(k_A load r) + (1 - r) f_B(k_B load (1 - r)), k = use / load over the last rows.
+    J = sum_d s_d f_d(k_d load s_d), k = use / load over the last rows.
+
+    Args:
+        shares: (centers, n) over the next period, 0..1; a centre without a share is not asked.
     """
-    load = recent(_load(dataset, dataset.primary)) + recent(_load(dataset, dataset.secondary))
-    total = np.zeros(len(dataset))
-    for series, law, share in (
-        (dataset.primary, laws[0], dataset.ratio),
-        (dataset.secondary, laws[1], 1.0 - dataset.ratio),
-    ):
-        borne = recent(_load(dataset, series))
-        use = recent(utilization(law, series.cpu_avg))
+    borne = np.stack([recent(load) for load in loads(series)])
+    total = borne.sum(axis=0)
+    mean = np.zeros(total.size)
+    for one, load, share, law in zip(series, borne, shares, laws, strict=True):
+        use = recent(utilization(law, one.cpu_avg))
         with np.errstate(divide="ignore", invalid="ignore"):
-            per_load = np.where(borne > 0, use / borne, np.nan)
-        rho = per_load * load * share
+            rho = np.where(load > 0, use / load, np.nan) * total * share
         known = np.isfinite(rho)
         curve = response_time_ms(law, np.where(known, rho, 0.0))
-        total += share * np.where(known, curve, np.nan)
-    return total
+        mean += np.where(share > 0, share * np.where(known, curve, np.nan), 0.0)
+    return mean
+
+
+def loads(series: Sequence[CenterSeries]) -> FloatArray:
+    """(centers, n) requests/s; bit/s where a centre never tells its rate."""
+    if _by_rate(series):
+        return np.stack([one.request_rate_rps for one in series])
+    return np.stack([one.ingress_bandwidth_bps for one in series])
 
 
 def projected_inputs(dataset: Dataset, laws: Laws) -> FloatArray:
@@ -51,12 +66,12 @@ def projected_inputs(dataset: Dataset, laws: Laws) -> FloatArray:
 
 def total_load(dataset: Dataset) -> FloatArray:
     """Load of both centres, (n,): requests/s, or bit/s where no rates are reported."""
-    return _load(dataset, dataset.primary) + _load(dataset, dataset.secondary)
+    return np.asarray(loads((dataset.primary, dataset.secondary)).sum(axis=0))
 
 
 def load_unit(dataset: Dataset) -> str:
     """What `total_load` counts."""
-    return "requests/s" if _by_rate(dataset) else "bit/s"
+    return "requests/s" if _by_rate((dataset.primary, dataset.secondary)) else "bit/s"
 
 
 def _moved(series: CenterSeries, share: FloatArray, law: CenterLaw) -> CenterColumns:
@@ -72,13 +87,8 @@ def _moved(series: CenterSeries, share: FloatArray, law: CenterLaw) -> CenterCol
     )
 
 
-def _load(dataset: Dataset, series: CenterSeries) -> FloatArray:
-    return series.request_rate_rps if _by_rate(dataset) else series.ingress_bandwidth_bps
-
-
-def _by_rate(dataset: Dataset) -> bool:
-    rates = (dataset.primary.request_rate_rps, dataset.secondary.request_rate_rps)
-    return all(np.isfinite(rate).any() for rate in rates)
+def _by_rate(series: Sequence[CenterSeries]) -> bool:
+    return all(np.isfinite(one.request_rate_rps).any() for one in series)
 
 
 def recent(values: FloatArray) -> FloatArray:

@@ -11,15 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from controlplane.domain.errors import Invalid
 from controlplane.domain.features import FEATURE_NAMES
-from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms, utilization
 from models.artifact import ModelArtifact, Support
 from training.learning.law_fit import Declared, LawFit, fit_law
 from training.learning.profile import daily_profile
-from training.learning.projection import recent
+from training.learning.projection import laws_ms, loads
 from training.learning.provenance import (
     check_rows,
     environment,
@@ -30,8 +28,6 @@ from training.learning.provenance import (
 )
 from training.learning.scores import error_scores
 from training.site_dataset import SiteDataset
-
-FloatArray = NDArray[np.float64]
 
 # Named in the version where the settings of the networks stand for two centers.
 KIND = "laws"
@@ -75,32 +71,6 @@ def train_site(dataset: SiteDataset, job: SiteJob) -> ModelArtifact:
     return _artifact(dataset, job, fits)
 
 
-def site_loads(dataset: SiteDataset) -> FloatArray:
-    """(centers, n) requests/s; bit/s where a center never tells its rate."""
-    rates = [series.request_rate_rps for series in dataset.series]
-    if all(np.isfinite(rate).any() for rate in rates):
-        return np.stack(rates)
-    return np.stack([series.ingress_bandwidth_bps for series in dataset.series])
-
-
-def site_ms(dataset: SiteDataset, laws: Sequence[CenterLaw]) -> FloatArray:
-    """Mean response time of each row by the laws at its shares, (n,) ms; NaN where unknown.
-
-    J = sum_d s_d f_d(k_d load s_d), k = use / load over the last rows, as for two centers.
-    """
-    loads = np.stack([recent(load) for load in site_loads(dataset)])
-    total = loads.sum(axis=0)
-    mean = np.zeros(len(dataset))
-    for series, load, share, law in zip(dataset.series, loads, dataset.shares, laws, strict=True):
-        use = recent(utilization(law, series.cpu_avg))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rho = np.where(load > 0, use / load, np.nan) * total * share
-        known = np.isfinite(rho)
-        curve = response_time_ms(law, np.where(known, rho, 0.0))
-        mean += np.where(share > 0, share * np.where(known, curve, np.nan), 0.0)
-    return mean
-
-
 def _refuse_untrusted(centers: tuple[str, ...], fits: Sequence[LawFit]) -> None:
     doubts = [
         f"{name}: {fit.reason}" for name, fit in zip(centers, fits, strict=True) if not fit.trusted
@@ -128,7 +98,7 @@ def _artifact(dataset: SiteDataset, job: SiteJob, fits: Sequence[LawFit]) -> Mod
         scores=_scores(dataset, fits),
         best_epoch={},
         losses={},
-        profile=daily_profile(dataset.time_s, site_loads(dataset).sum(axis=0), job.day_s),
+        profile=daily_profile(dataset.time_s, loads(dataset.series).sum(axis=0), job.day_s),
         provenance=provenance(dataset, _settings_digest(job), job.seed),
         created_at_s=job.created_at_s,
         environment=environment(),
@@ -141,7 +111,7 @@ def _settings_digest(job: SiteJob) -> str:
 
 
 def _scores(dataset: SiteDataset, fits: Sequence[LawFit]) -> dict[str, float]:
-    guess = site_ms(dataset, [fit.law for fit in fits])
+    guess = laws_ms(dataset.series, dataset.shares, [fit.law for fit in fits])
     known = np.isfinite(guess)
     if not known.any():
         raise Invalid(

@@ -5,7 +5,7 @@ version cannot answer for are left out.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.topology import StrategyName
 from models.artifact import ModelArtifact
 from models.forward import predict
-from training.dataset import CenterSeries, Dataset
+from training.dataset import Dataset
 from training.learning.projection import greybox_ms, projected_inputs
 from training.learning.provenance import law_of
 
@@ -89,16 +89,11 @@ def take(dataset: Dataset, rows: IntArray) -> Dataset:
     """The rows with these indices, in that order."""
     return Dataset(
         time_s=dataset.time_s[rows],
-        primary=_taken(dataset.primary, rows),
-        secondary=_taken(dataset.secondary, rows),
+        primary=dataset.primary.at(rows),
+        secondary=dataset.secondary.at(rows),
         ratio=dataset.ratio[rows],
         response_time_ms=dataset.response_time_ms[rows],
     )
-
-
-def _taken(series: CenterSeries, rows: IntArray) -> CenterSeries:
-    columns = {field.name: getattr(series, field.name)[rows] for field in fields(series)}
-    return CenterSeries(**columns)
 
 
 def _along_grid(rows: Dataset, expect: Expect) -> FloatArray:

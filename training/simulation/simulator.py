@@ -3,12 +3,15 @@
 Called by `signalbox simulate` and by tests; simulation.site does the work.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from training.dataset import METRICS, CenterSeries, Dataset
+from training.dataset import CenterSeries, Dataset
 from training.simulation import site
 from training.simulation.site import Played, Readings
+from training.simulation.troubles import READINGS
 from training.simulation.weather import Weather
 from training.simulation.world import World
 from training.site_dataset import SiteDataset
@@ -58,7 +61,7 @@ def simulate_site(world: World, weather: Weather, shares: FloatArray) -> SiteDat
     return SiteDataset(
         centers=tuple(f"center-{number}" for number in range(1, len(series) + 1)),
         time_s=weather.time_s[:-1][known],
-        series=tuple(_taken(one, known) for one in rows),
+        series=tuple(one.at(known) for one in rows),
         shares=shares[:, 1:][:, known],
         response_time_ms=mean_ms[1:][known],
     )
@@ -82,29 +85,10 @@ def _series(seen: Readings, never: NDArray[np.bool_], center: int) -> CenterSeri
         return np.where(never[center], np.nan, values[0, center])
 
     return CenterSeries(
-        request_rate_rps=column(seen.request_rate_rps),
-        response_time_ms=column(seen.response_time_ms),
-        cpu_avg=column(seen.cpu_avg),
-        cpu_max=column(seen.cpu_max),
-        ingress_bandwidth_bps=column(seen.ingress_bandwidth_bps),
-        memory=column(seen.memory),
-        disk=column(seen.disk),
-        traffic_share=np.full_like(never[center], np.nan, dtype=np.float64),
+        **{name: column(getattr(seen, name)) for name in READINGS},
+        traffic_share=np.full(never.shape[1], np.nan),
     )
 
 
 def _rows(series: CenterSeries, share: FloatArray) -> CenterSeries:
-    return CenterSeries(
-        request_rate_rps=series.request_rate_rps[:-1],
-        response_time_ms=series.response_time_ms[:-1],
-        cpu_avg=series.cpu_avg[:-1],
-        cpu_max=series.cpu_max[:-1],
-        ingress_bandwidth_bps=series.ingress_bandwidth_bps[:-1],
-        memory=series.memory[:-1],
-        disk=series.disk[:-1],
-        traffic_share=share[:-1],
-    )
-
-
-def _taken(series: CenterSeries, known: NDArray[np.bool_]) -> CenterSeries:
-    return CenterSeries(**{metric: getattr(series, metric)[known] for metric in METRICS})
+    return replace(series, traffic_share=share).at(slice(0, -1))

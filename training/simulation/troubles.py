@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from training.dataset import METRICS
 from training.simulation.arrivals import DAY_MINUTES
 from training.simulation.world import Faults, Losses
 
@@ -18,15 +19,7 @@ BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int32]
 
 # Metrics that a center reports, in the order of the first axis of `Reporting.missing`.
-READINGS = (
-    "request_rate_rps",
-    "response_time_ms",
-    "cpu_avg",
-    "cpu_max",
-    "ingress_bandwidth_bps",
-    "memory",
-    "disk",
-)
+READINGS = tuple(metric for metric in METRICS if metric != "traffic_share")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,8 @@ from controlplane.domain.strategies.queue_law import CenterLaw
 from models import storage
 from training.dataset import Dataset
 from training.learning.law_fit import Declared
-from training.learning.projection import greybox_ms
-from training.learning.site_version import SiteJob, site_ms, train_site
+from training.learning.projection import greybox_ms, laws_ms
+from training.learning.site_version import SiteJob, train_site
 from training.simulation import simulator, weather
 from training.simulation.world import load_world
 from training.site_dataset import SiteDataset
@@ -112,16 +112,19 @@ def test_two_named_centers_are_projected_as_the_published_two() -> None:
     pair: Dataset = simulator.simulate(world, drawn, ratio)
     site = simulator.simulate_site(world, drawn, np.stack([ratio, 1.0 - ratio]))
     other = dataclasses.replace(LAW, base_ms=70.0)
-    np.testing.assert_allclose(site_ms(site, (LAW, other)), greybox_ms(pair, (LAW, other)))
+    np.testing.assert_allclose(
+        laws_ms(site.series, site.shares, (LAW, other)), greybox_ms(pair, (LAW, other))
+    )
 
 
 def test_bandwidth_stands_in_and_a_center_without_share_does_not_count(rows: SiteDataset) -> None:
     nothing = np.full(len(rows), np.nan)
     series = tuple(dataclasses.replace(one, request_rate_rps=nothing) for one in rows.series)
-    by_bandwidth = site_ms(dataclasses.replace(rows, series=series), (LAW,) * 4)
-    assert np.median(by_bandwidth / site_ms(rows, (LAW,) * 4)) == pytest.approx(1.0, abs=0.01)
+    by_bandwidth = laws_ms(series, rows.shares, (LAW,) * 4)
+    by_rate = laws_ms(rows.series, rows.shares, (LAW,) * 4)
+    assert np.median(by_bandwidth / by_rate) == pytest.approx(1.0, abs=0.01)
     shares = np.zeros_like(rows.shares)
     shares[0] = 1.0
     unknown = dataclasses.replace(rows.series[3], cpu_avg=nothing)
-    alone = dataclasses.replace(rows, series=(*rows.series[:3], unknown), shares=shares)
-    assert np.isfinite(site_ms(alone, (LAW,) * 4)).all()
+    alone = laws_ms((*rows.series[:3], unknown), shares, (LAW,) * 4)
+    assert np.isfinite(alone).all()
