@@ -9,7 +9,7 @@ from envoy.config.route.v3 import route_components_pb2, route_pb2
 
 from controlplane.adapters.envoy import clusters, listeners
 from controlplane.adapters.envoy.resource_sets import ResourceSet, View
-from controlplane.domain.routing import PathMatch, Route
+from controlplane.domain.routing.route import PathMatch, Route
 from controlplane.domain.snapshot import (
     CenterEndpoints,
     ServiceEndpoints,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from controlplane.domain.access import AccessRole, Principal
-from controlplane.domain.routing import PathMatch, Route
+from controlplane.domain.routing.route import PathMatch, Route
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import (
     Cluster,

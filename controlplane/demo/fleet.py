@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from controlplane.demo.layout import HOST, Layout
 from controlplane.demo.options import CAPACITY_LANE, EQUAL_LANE, LEARNED_LANE, STATIC_RATIOS
-from controlplane.domain.routing import PathMatch, Route
+from controlplane.domain.routing.route import PathMatch, Route
 from controlplane.domain.topology import (
     Cluster,
     Datacenter,

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from controlplane.domain import canonical
 from controlplane.domain.errors import Invalid
 from controlplane.domain.fleet_order import normalized
-from controlplane.domain.routing import Route
+from controlplane.domain.routing.route import Route
 from controlplane.domain.topology import (
     EVERYWHERE,
     Fleet,

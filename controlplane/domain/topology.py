@@ -11,7 +11,7 @@ from enum import StrEnum
 from itertools import chain
 
 from controlplane.domain.errors import NotFound
-from controlplane.domain.routing import Route
+from controlplane.domain.routing.route import Route
 from controlplane.domain.sources import DeclaredSource
 
 # In place of a source region: traffic of every region that has no split of its own.

@@ -13,7 +13,7 @@ from controlplane.api.fleet_document.parsing import parse
 from controlplane.api.fleet_document.rendering import document, render
 from controlplane.domain.errors import Invalid
 from controlplane.domain.fleet_order import normalized
-from controlplane.domain.routing import PathMatch, PathMatchType, Route
+from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 from controlplane.domain.topology import (
     Cluster,
     Datacenter,

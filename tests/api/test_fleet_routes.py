@@ -4,7 +4,7 @@ import pytest
 
 from controlplane.api.fleet_document.parsing import parse
 from controlplane.domain.errors import Invalid
-from controlplane.domain.routing import PathMatch, PathMatchType
+from controlplane.domain.routing.route import PathMatch, PathMatchType
 from tests.api.test_fleet_document import CENTERS, SERVICE, errors
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from controlplane.domain.fleet_order import normalized
-from controlplane.domain.routing import Route
+from controlplane.domain.routing.route import Route
 from controlplane.domain.topology import (
     Datacenter,
     Endpoint,

@@ -6,14 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.domain.routing import (
-    PathMatch,
-    PathMatchType,
-    Route,
-    crossings,
-    least_program_size,
-    literal_start,
-)
+from controlplane.domain.routing.expressions import crossings, least_program_size, literal_start
+from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.domain.errors import Invalid
-from controlplane.domain.routing import PathMatch, Route
+from controlplane.domain.routing.route import PathMatch, Route
 from controlplane.domain.snapshot import Section, assemble, build, decode, encode
 from controlplane.domain.topology import Fleet, GatewayGroup, Pool, ServiceClass
 from controlplane.domain.units import BASIS_POINTS

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import yaml
 
 from controlplane.adapters.envoy.runtime import MAX_PROGRAM_SIZE, RUNTIME_LAYER
-from controlplane.domain.routing import LARGEST_PROGRAM
+from controlplane.domain.routing.expressions import LARGEST_PROGRAM
 
 # No service can have this name; one that did would be ignored by Envoy, and its users sent here.
 XDS_CLUSTER = "_xds"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from controlplane.adapters.envoy.forms import Form
-from controlplane.domain.routing import PathMatchType, Route
+from controlplane.domain.routing.route import PathMatchType, Route
 from controlplane.domain.snapshot import ServiceEndpoints
 from controlplane.domain.topology import GatewayGroup
 

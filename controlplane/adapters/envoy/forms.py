@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from controlplane.domain import canonical
 from controlplane.domain.findings import Observation
-from controlplane.domain.routing import Route
+from controlplane.domain.routing.route import Route
 from controlplane.domain.snapshot import (
     Content,
     EndpointsSection,

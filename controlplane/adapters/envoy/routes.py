@@ -25,7 +25,8 @@ from controlplane.adapters.envoy.listeners import ROUTES_NAME
 from controlplane.adapters.envoy.packing import extension
 from controlplane.adapters.envoy.route_actions import action, retry_idempotent, retry_unseen
 from controlplane.domain.findings import Observation
-from controlplane.domain.routing import PathMatchType, Route, literal_start
+from controlplane.domain.routing.expressions import literal_start, of_template
+from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 from controlplane.domain.snapshot import ServiceEndpoints
 from controlplane.domain.topology import RetryPolicy
 
@@ -53,7 +54,7 @@ class _Table:
                 return self.exacts
             case PathMatchType.PATH_PREFIX:
                 return self.prefixes
-            case PathMatchType.REGULAR_EXPRESSION:
+            case PathMatchType.REGULAR_EXPRESSION | PathMatchType.PATH_TEMPLATE:
                 return self.expressions
 
 
@@ -87,10 +88,14 @@ def _tables(
             continue
         for host in sorted({host.lower() for host in route.hosts}):
             rules = tables.setdefault(host, _Table()).of(route.path.type)
-            first = rules.setdefault(route.path.value, route)
+            first = rules.setdefault(_value(route.path), route)
             if first is not route:
                 notes.append(_shadowed(route, first, host))
     return tables, notes
+
+
+def _value(path: PathMatch) -> str:
+    return of_template(path.value) if path.type is PathMatchType.PATH_TEMPLATE else path.value
 
 
 def _unknown_service(route: Route) -> Observation:

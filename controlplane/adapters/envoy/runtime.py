@@ -5,7 +5,7 @@ Read by `bootstrap` and by `preflight`, so that both judge a regular expression 
 
 from envoy.config.bootstrap.v3 import bootstrap_pb2
 
-from controlplane.domain.routing import LARGEST_PROGRAM
+from controlplane.domain.routing.expressions import LARGEST_PROGRAM
 
 RUNTIME_LAYER = "signalbox"
 MAX_PROGRAM_SIZE = "re2.max_program_size.error_level"

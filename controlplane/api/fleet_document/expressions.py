@@ -10,7 +10,7 @@ import threading
 import warnings
 
 from controlplane.api.fleet_document.reading import Place, matching
-from controlplane.domain.routing import LARGEST_PROGRAM, least_program_size
+from controlplane.domain.routing.expressions import LARGEST_PROGRAM, least_program_size
 
 # Changing the warning filters is not safe between threads.
 _one_at_a_time = threading.Lock()

@@ -29,13 +29,8 @@ from controlplane.api.fleet_document.services import (
     service,
 )
 from controlplane.api.fleet_document.sources import source
-from controlplane.domain.routing import (
-    MOST_CROSSINGS,
-    PathMatch,
-    PathMatchType,
-    Route,
-    crossings,
-)
+from controlplane.domain.routing.expressions import MOST_CROSSINGS, crossings
+from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Pool, Role
 
 FLEET_KEYS = ("datacenters", "pools", "services", "gateways", "routes", "metric_sources")

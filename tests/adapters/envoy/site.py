@@ -16,7 +16,7 @@ from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 from controlplane.adapters.envoy.clearance import ClearanceOptions
 from controlplane.adapters.envoy.plane import EnvoyPlane, PlaneOptions
 from controlplane.adapters.envoy.preflight import Preflight, find_envoy
-from controlplane.domain.routing import PathMatch, PathMatchType, Route
+from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 from controlplane.domain.snapshot import Snapshot, build
 from controlplane.domain.topology import (
     Cluster,

@@ -15,7 +15,8 @@ from controlplane.adapters.envoy.refusal_file import RefusalFile
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.domain.errors import Rejected, Retryable
 from controlplane.domain.findings import Observation
-from controlplane.domain.routing import PathMatch, PathMatchType, Route, crossings
+from controlplane.domain.routing.expressions import crossings
+from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 from controlplane.domain.topology import Fleet, GatewayGroup
 from controlplane.ports.outside import Artifact
 from tests.adapters.envoy.site import SMALL, prefix, service, snapshot

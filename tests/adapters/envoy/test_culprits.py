@@ -4,7 +4,7 @@ import pytest
 
 from controlplane.adapters.envoy.culprits import environmental, named
 from controlplane.adapters.envoy.forms import forms
-from controlplane.domain.routing import PathMatch, PathMatchType, Route
+from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 from tests.adapters.envoy.site import SMALL, fleet, prefix, service, snapshot
 
 EXPRESSIONS = {

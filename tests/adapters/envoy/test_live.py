@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.live_envoy import stats
-from controlplane.domain.routing import LARGEST_PROGRAM, PathMatch, PathMatchType, Route
+from controlplane.domain.routing.expressions import LARGEST_PROGRAM
+from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 from tests.adapters.envoy.site import Live, exact, prefix, running
 
 WORKERS = 8

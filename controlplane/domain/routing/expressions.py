@@ -1,16 +1,14 @@
-"""Routes: which requests go to which service.
+"""Regular expressions in routes: what they begin with, how large they compile, what they cost.
 
-For now a route matches a host and a path (exact, prefix by segment, or a regular expression over
-the whole path) and names a service; conditions, other actions and the radix tree extend these
-values. Read by the snapshot and by each data plane's compiler.
+Each data plane pays for them, so the fleet document bounds them. Called by it and by the compilers.
 """
 
 import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from enum import StrEnum
+
+from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 
 # Instructions of a compiled regular expression that our Envoys take; RE2's default of 100 refuses
 # ordinary ones of thirty characters.
@@ -22,35 +20,14 @@ _LITERALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 _REPETITIONS = frozenset("*?{")
 
 
-class PathMatchType(StrEnum):
-    """Kubernetes Gateway API's names: `PathPrefix` matches whole segments, `RegularExpression`
-    the whole path without the query, in RE2's syntax."""
-
-    EXACT = "Exact"
-    PATH_PREFIX = "PathPrefix"
-    REGULAR_EXPRESSION = "RegularExpression"
+def of_template(template: str) -> str:
+    """The regular expression of a path template: `/users/{id}` gives `/users/[^/]+`."""
+    segments = template.split("/")
+    return "/".join("[^/]+" if _is_parameter(part) else re.escape(part) for part in segments)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathMatch:
-    """A path rule. `value` begins with `/`; a prefix other than `/` does not end with `/`."""
-
-    type: PathMatchType = PathMatchType.PATH_PREFIX
-    value: str = "/"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """One rule; `*` is every host.
-
-    An exact path wins, then the longest prefix, then a regular expression; among several of
-    these the first by id.
-    """
-
-    id: str
-    service: str
-    path: PathMatch = PathMatch()
-    hosts: tuple[str, ...] = ("*",)
+def _is_parameter(segment: str) -> bool:
+    return segment.startswith("{") and segment.endswith("}")
 
 
 def literal_start(expression: str) -> str:
