@@ -55,7 +55,18 @@ Node = Scalar | Listing | Table
 
 
 def compose(text: str, findings: Findings) -> Node | None:
-    """Read one document; None when it is empty. A tag is a finding: nothing here needs one.
+    """Read one document; None when it is empty; a second one is an error. Raises as
+    `compose_all`."""
+    roots = compose_all(text, findings)
+    if len(roots) > 1:
+        second = roots[1]
+        problem = "a second document begins; give one"
+        raise _failure("fleet_unreadable", problem, second.line, second.column)
+    return roots[0] if roots else None
+
+
+def compose_all(text: str, findings: Findings) -> list[Node]:
+    """Read every document that is not empty. A tag is a finding: nothing here needs one.
 
     Raises:
         Invalid: `fleet_too_large`, `fleet_too_complex` (depth, anchors, aliases, nodes), or
@@ -67,7 +78,7 @@ def compose(text: str, findings: Findings) -> Node | None:
             "fleet_too_large", f"the fleet document has {size} bytes; the limit is {MOST_BYTES}"
         )
     try:
-        return _Composer(findings).document(_events(_without_tabs(text)))
+        return _Composer(findings).documents(_events(_without_tabs(text)))
     except yaml.MarkedYAMLError as error:
         raise _unreadable(error) from error
     except yaml.YAMLError as error:
@@ -111,8 +122,8 @@ class _Composer:
         self._anchors: dict[str, Node] = {}
         self._aliases = 0
 
-    def document(self, events: Iterable[yaml.Event]) -> Node | None:
-        """The root, None when there is nothing."""
+    def documents(self, events: Iterable[yaml.Event]) -> list[Node]:
+        """The roots that are not empty."""
         nodes = 0
         node: Node
         for event in events:
@@ -130,14 +141,15 @@ class _Composer:
                 node = self._alias(event)
                 nodes += node.size
             else:
-                self._check_single(event)
+                # An anchor holds in its own document.
+                self._anchors.clear()
                 continue
             if nodes > MOST_NODES:
                 raise _at(event, "fleet_too_complex", f"more than {MOST_NODES} values up to here")
             if event.anchor is not None or getattr(event, "tag", None) is not None:
                 self._note(event, node)
             self._children.append(node)
-        return _filled(self._children)
+        return [root for root in self._children if _filled(root)]
 
     def _begin(self, event: yaml.CollectionStartEvent, nodes: int) -> None:
         if len(self._open) > MOST_DEPTH:
@@ -153,10 +165,6 @@ class _Composer:
             return event, Listing(line, column, inner, nodes - before)
         entries = tuple(zip(inner[::2], inner[1::2], strict=True))
         return event, Table(line, column, entries, nodes - before)
-
-    def _check_single(self, event: yaml.Event) -> None:
-        if isinstance(event, yaml.DocumentStartEvent) and self._children:
-            raise _at(event, "fleet_unreadable", "a second document begins; give one")
 
     def _note(self, event: yaml.NodeEvent, node: Node) -> None:
         """Remember an anchor's node; report a tag."""
@@ -181,10 +189,8 @@ class _Composer:
         return self._anchors[anchor]
 
 
-def _filled(roots: list[Node]) -> Node | None:
-    root = roots[0] if roots else None
-    empty = isinstance(root, Scalar) and root.plain and not root.text
-    return None if empty else root
+def _filled(root: Node) -> bool:
+    return not (isinstance(root, Scalar) and root.plain and not root.text)
 
 
 def _tagged(event: yaml.NodeEvent, tag: str) -> Finding:
