@@ -5,6 +5,7 @@ servers, idle and full CPU, so the physics of every model is fitted from the log
 differ only in what happens later share their logs, and so their versions.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,7 @@ def histories(worlds: Sequence[str]) -> dict[str, str]:
 
 
 def school(task: Schooling) -> None:
-    """Train the versions of one unit and save each in `folder`/WORLD-SEED."""
+    """Train the versions of one unit and save each at its `place`."""
     world = load_world(task.world)
     jobs = [
         Job(
@@ -80,8 +81,9 @@ def graduate(folder: Path, history: str, seed: int) -> LearnedModel:
 
 
 def place(folder: Path, history: str, seed: int) -> Path:
-    """Where one version is."""
-    return folder / f"{Path(history).stem}-{seed}"
+    """Where one version is; files of one name in two folders are two worlds."""
+    digest = hashlib.sha256(history.encode("utf-8", "surrogateescape")).hexdigest()
+    return folder / f"{digest[:16]}-{seed}"
 
 
 def _quietly(_stage: str, _epoch: Epoch) -> None:

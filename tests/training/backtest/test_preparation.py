@@ -33,6 +33,8 @@ def test_a_version_is_trained_and_read_as_serving_does(tmp_path: Path) -> None:
     assert first.laws[0].base_ms == pytest.approx(W1.primary.law.base_ms, rel=0.15)
 
 
-def test_a_world_of_ones_own_has_a_place_of_its_own(tmp_path: Path) -> None:
-    assert place(tmp_path, "worlds/mine.toml", 3) == tmp_path / "mine-3"
-    assert place(tmp_path, "W1", 0) == tmp_path / "W1-0"
+def test_worlds_of_one_file_name_have_places_of_their_own(tmp_path: Path) -> None:
+    told = ("W1", "mine.toml", "east/mine.toml", "west/mine.toml", "we\udcffst/mine.toml")
+    places = {place(tmp_path, world, seed) for world in told for seed in (0, 1)}
+    assert len(places) == 2 * len(told)
+    assert {one.parent for one in places} == {tmp_path}
