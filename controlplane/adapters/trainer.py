@@ -103,7 +103,7 @@ def _declared(service: Service) -> list[str]:
     """What the fleet says about the centres, primary first; an empty part is not declared."""
     options: list[str] = []
     for name in ("servers", "idle_cpu", "full_cpu"):
-        values = [getattr(cluster, name) for cluster in service.clusters]
+        values = [getattr(cluster, name) for cluster in service.centers]
         if any(value is not None for value in values):
             given = ",".join("" if value is None else repr(value) for value in values)
             options += [f"--{name.replace('_', '-')}", given]

@@ -5,14 +5,17 @@ Called wherever a fleet comes in or goes out as a document.
 
 from dataclasses import replace
 
-from controlplane.domain.topology import ROLE_ORDER, Datacenter, Fleet, Service
+from controlplane.domain.routing.callers import Consumer
+from controlplane.domain.routing.route import Condition, HeaderChanges, Route
+from controlplane.domain.topology import ROLE_ORDER, Cluster, Datacenter, Fleet, Service
 
 
 def normalized(fleet: Fleet) -> Fleet:
     """The same fleet in canonical order, so that the order of input never shows.
 
     Data centres by role, join order and name, which is the order in which idle ones join; a
-    service's clusters follow that order; endpoints by address and port; the rest by name.
+    service's clusters follow that order, standbys last in their data centre; endpoints by address
+    and port; the rest by name.
     """
     centers = tuple(sorted(fleet.datacenters, key=_joining))
     position = {center.name: index for index, center in enumerate(centers)}
@@ -24,11 +27,71 @@ def normalized(fleet: Fleet) -> Fleet:
             for service in sorted(fleet.services, key=lambda s: s.name)
         ),
         gateways=tuple(sorted(fleet.gateways, key=lambda g: g.name)),
-        routes=tuple(sorted(fleet.routes, key=lambda r: r.id)),
+        routes=tuple(ordered(route) for route in sorted(fleet.routes, key=lambda r: r.id)),
+        whitelists=tuple(
+            replace(one, hosts=tuple(sorted(one.hosts)), channel=_conditions(one.channel))
+            for one in sorted(fleet.whitelists, key=lambda w: w.id)
+        ),
+        l4_routes=tuple(
+            replace(one, sni=tuple(sorted(one.sni)), gateways=tuple(sorted(one.gateways)))
+            for one in sorted(fleet.l4_routes, key=lambda r: r.id)
+        ),
+        callers=tuple(sorted(fleet.callers, key=lambda c: c.name)),
+        consumers=tuple(_consumer(one) for one in sorted(fleet.consumers, key=lambda c: c.name)),
+        certificates=tuple(sorted(fleet.certificates, key=lambda c: c.name)),
+        zones=tuple(sorted(fleet.zones, key=lambda z: z.name)),
         metric_sources=tuple(
             replace(source, queries=tuple(sorted(source.queries)))
             for source in sorted(fleet.metric_sources, key=lambda s: s.name)
         ),
+    )
+
+
+def ordered(route: Route) -> Route:
+    """The same route with everything in order whose order means nothing."""
+    parts: dict[str, tuple[object, ...]] = {
+        "hosts": tuple(sorted(route.hosts)),
+        "methods": tuple(sorted(route.methods)),
+        "conditions": _conditions(route.conditions),
+        "sources": tuple(sorted(route.sources)),
+        "functions": tuple(
+            replace(call, arguments=tuple(sorted(call.arguments)))
+            for call in sorted(route.functions, key=lambda f: (f.name, f.arguments))
+        ),
+        "gateways": tuple(sorted(route.gateways)),
+        "versions": tuple(sorted(route.versions, key=lambda v: v.version)),
+        "authentication": tuple(sorted(route.authentication)),
+        "labels": tuple(sorted(route.labels)),
+        "checks": tuple(replace(c, headers=tuple(sorted(c.headers))) for c in route.checks),
+    }
+    headers = {
+        "request_headers": _changes(route.request_headers),
+        "response_headers": _changes(route.response_headers),
+    }
+    # Making a route anew takes longer than all of this, and ten thousand are in order already.
+    different = {
+        name: value
+        for name, value in (*parts.items(), *headers.items())
+        if value != getattr(route, name)
+    }
+    return replace(route, **different) if different else route  # type: ignore[arg-type]
+
+
+def _conditions(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    return tuple(sorted(conditions, key=lambda c: (c.part, c.name, c.type, c.value)))
+
+
+def _changes(changes: HeaderChanges | None) -> HeaderChanges | None:
+    if changes is None:
+        return None
+    return HeaderChanges(set=tuple(sorted(changes.set)), remove=tuple(sorted(changes.remove)))
+
+
+def _consumer(consumer: Consumer) -> Consumer:
+    return replace(
+        consumer,
+        credentials=tuple(sorted(consumer.credentials, key=lambda c: (c.policy, c.type, c.value))),
+        grants=tuple(sorted(consumer.grants, key=lambda g: (g.routes, g.labels, g.zones))),
     )
 
 
@@ -37,12 +100,15 @@ def _joining(center: Datacenter) -> tuple[int, int, str]:
 
 
 def _normalized_service(service: Service, position: dict[str, int]) -> Service:
-    clusters = sorted(service.clusters, key=lambda c: position.get(c.datacenter, len(position)))
+    def place(cluster: Cluster) -> tuple[int, bool, str]:
+        at = position.get(cluster.datacenter, len(position))
+        return at, cluster.standby, cluster.name
+
     return replace(
         service,
         clusters=tuple(
             replace(c, endpoints=tuple(sorted(c.endpoints, key=lambda e: (e.address, e.port))))
-            for c in clusters
+            for c in sorted(service.clusters, key=place)
         ),
         static_shares=tuple(sorted(service.static_shares)),
     )

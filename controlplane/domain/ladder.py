@@ -75,7 +75,7 @@ def rung(of: Climber) -> Rung:
     if of.service.strategy not in LEARNED:
         return Rung.RULE
     demotion = standing_demotion(of.decision, of.champion, of.since_s)
-    names = [cluster.datacenter for cluster in of.service.clusters]
+    names = [cluster.datacenter for cluster in of.service.centers]
     if of.champion is not None and of.champion.knows(names) and demotion is None:
         return Rung.LIVE
     if of.shadow is not None:

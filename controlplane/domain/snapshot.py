@@ -12,9 +12,14 @@ from types import MappingProxyType
 from controlplane.domain import canonical
 from controlplane.domain.errors import Invalid
 from controlplane.domain.fleet_order import normalized
-from controlplane.domain.routing.route import Route
+from controlplane.domain.routing.callers import CallerPolicy, Consumer
+from controlplane.domain.routing.route import L4Route, Route
+from controlplane.domain.routing.tls import Certificate
+from controlplane.domain.routing.whitelist import Whitelist
+from controlplane.domain.routing.zones import Zone
 from controlplane.domain.topology import (
     EVERYWHERE,
+    Cluster,
     Fleet,
     GatewayGroup,
     HealthCheck,
@@ -40,11 +45,21 @@ class Section(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CenterEndpoints:
-    """Addresses of one service in one data centre; region is its locality."""
+    """Addresses of one cluster of a service; `region` is the locality of its data centre.
+
+    Attributes:
+        cluster: "" where it is the only one of its data centre and has no name.
+        weight: part of the data centre's traffic, beside its other clusters without `standby`.
+        versions: of the addresses, in their order; () where none has one.
+    """
 
     datacenter: str
     region: str
     addresses: tuple[tuple[str, int], ...]
+    cluster: str = ""
+    weight: int = 100
+    standby: bool = False
+    versions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +104,17 @@ class WeightsSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutesSection:
-    """Content of the `routes` section: the gateway groups and the rules that they share."""
+    """Content of the `routes` section: the gateway groups, the rules that they share, and what
+    rules name: who may call, with which certificate, in which zone."""
 
     gateways: tuple[GatewayGroup, ...] = ()
     routes: tuple[Route, ...] = ()
+    whitelists: tuple[Whitelist, ...] = ()
+    l4_routes: tuple[L4Route, ...] = ()
+    callers: tuple[CallerPolicy, ...] = ()
+    consumers: tuple[Consumer, ...] = ()
+    certificates: tuple[Certificate, ...] = ()
+    zones: tuple[Zone, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +193,16 @@ def build(
                 )
             )
         ),
-        routes=RoutesSection(gateways=facts.gateways, routes=facts.routes),
+        routes=RoutesSection(
+            gateways=facts.gateways,
+            routes=tuple(_without_checks(route) for route in facts.routes),
+            whitelists=facts.whitelists,
+            l4_routes=facts.l4_routes,
+            callers=facts.callers,
+            consumers=facts.consumers,
+            certificates=facts.certificates,
+            zones=facts.zones,
+        ),
     )
     return assemble(content)
 
@@ -196,12 +227,21 @@ def decode(data: bytes, revision: int) -> Snapshot:
     return replace(assemble(canonical.decode(Content, data)), revision=revision)
 
 
+def _without_checks(route: Route) -> Route:
+    """Checks are run before a publication; no gateway needs them."""
+    return replace(route, checks=()) if route.checks else route
+
+
 def _endpoints(service: Service, places: Mapping[str, str]) -> ServiceEndpoints:
     centers = tuple(
         CenterEndpoints(
             datacenter=cluster.datacenter,
             region=places[cluster.datacenter],
             addresses=tuple((e.address, e.port) for e in cluster.endpoints),
+            cluster=cluster.name,
+            weight=cluster.weight,
+            standby=cluster.standby,
+            versions=_versions(cluster),
         )
         for cluster in service.clusters
     )
@@ -215,15 +255,21 @@ def _endpoints(service: Service, places: Mapping[str, str]) -> ServiceEndpoints:
     )
 
 
+def _versions(cluster: Cluster) -> tuple[str, ...]:
+    versions = tuple(endpoint.version for endpoint in cluster.endpoints)
+    return versions if any(versions) else ()
+
+
 def _weights(service: Service, region: str, shares: Mapping[str, float]) -> WeightSet:
-    usable = {c.datacenter: shares.get(c.datacenter, 0.0) for c in service.clusters if c.endpoints}
+    centers = service.centers
+    usable = {c.datacenter: shares.get(c.datacenter, 0.0) for c in centers if c.endpoints}
     if not any(share > 0 for share in usable.values()):
         raise Invalid(
             "no_positive_weight",
             f"service {service.name} has no positive share on a data centre with endpoints; "
             f"declare an endpoint or give one of {sorted(usable)} a share",
         )
-    absent = {c.datacenter: 0 for c in service.clusters if not c.endpoints}
+    absent = {c.datacenter: 0 for c in centers if not c.endpoints}
     return WeightSet(
         service=service.name,
         source_region=region,

@@ -5,13 +5,17 @@ layer. A fleet is a value: a change makes a new one.
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 
 from controlplane.domain.errors import NotFound
-from controlplane.domain.routing.route import Route
+from controlplane.domain.routing.callers import CallerPolicy, Consumer
+from controlplane.domain.routing.route import L4Route, Route
+from controlplane.domain.routing.tls import Certificate
+from controlplane.domain.routing.whitelist import Whitelist
+from controlplane.domain.routing.zones import Zone
 from controlplane.domain.sources import DeclaredSource
 
 # In place of a source region: traffic of every region that has no split of its own.
@@ -53,10 +57,21 @@ class ServiceClass(StrEnum):
 
 
 class LoadBalancing(StrEnum):
-    """How an endpoint is chosen inside the weighted localities."""
+    """How an endpoint is chosen inside the weighted localities.
+
+    `maglev` hashes the user; `bounded_hash` does too, but gives none more than 1.25 times the
+    mean of the requests in work.
+    """
 
     MAGLEV = "maglev"
+    BOUNDED_HASH = "bounded_hash"
     ROUND_ROBIN = "round_robin"
+    LEAST_CONNECTIONS = "least_connections"
+
+    @property
+    def sticky(self) -> bool:
+        """Whether a user stays on an endpoint."""
+        return self in (LoadBalancing.MAGLEV, LoadBalancing.BOUNDED_HASH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,18 +108,20 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One address that serves a service."""
+    """One address that serves a service, in a version of it where that matters."""
 
     address: str
     port: int
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """The endpoints of one service in one data centre, and the pool that bears its load.
+    """Endpoints of one service in one data centre, and the pool that bears their load.
 
     Without `pool` the machines are its own and described here; with it `Fleet.pools` does, and
-    `resolved` puts the pool's figures in place.
+    `resolved` puts the pool's figures in place. Of several clusters in one data centre each has
+    its own name, and those without `standby` name the same pool or none.
 
     Attributes:
         capacity_rps: requests per second that the pool bears; > 0, but 0 beside `pool`.
@@ -113,6 +130,8 @@ class Cluster:
         full_cpu: busy share at capacity, 0..1; None means fitted.
         pool: name of the shared pool, "" is a pool of its own.
         cost: work of one request in units of the shared pool's capacity; > 0.
+        weight: part of the data centre's traffic, in proportion to its other clusters; >= 1.
+        standby: gets traffic only when the others of its data centre cannot serve.
     """
 
     datacenter: str
@@ -123,6 +142,9 @@ class Cluster:
     full_cpu: float | None = None
     pool: str = ""
     cost: float = 1.0
+    name: str = ""
+    weight: int = 100
+    standby: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +192,7 @@ class Service:
     """One service, split between data centres by its strategy.
 
     Attributes:
+        clusters: one or several for each data centre, of which at least one is no standby.
         static_shares: data centre -> share; the ratio of `static`, and the validated fallback of
             every other strategy. Empty means by capacity.
         class_of_service: who gives way first on a shared pool.
@@ -191,11 +214,23 @@ class Service:
     regional: RegionalRule = RegionalRule()
     dither: bool = False
 
+    @property
+    def centers(self) -> tuple[Cluster, ...]:
+        """One cluster for each data centre: what those that bear traffic are together.
+
+        This is what is decided about. Standbys are no capacity, so they are not in it.
+        """
+        bearing = [cluster for cluster in self.clusters if not cluster.standby]
+        names = dict.fromkeys(cluster.datacenter for cluster in bearing)
+        if len(names) == len(self.clusters):
+            return self.clusters
+        return tuple(_together([c for c in bearing if c.datacenter == name]) for name in names)
+
     def cluster(self, datacenter: str) -> Cluster:
-        """The service's cluster in one data centre; NotFound when it has none there."""
-        for cluster in self.clusters:
-            if cluster.datacenter == datacenter:
-                return cluster
+        """What the service has in one data centre together; NotFound when it has nothing there."""
+        found = [c for c in self.clusters if c.datacenter == datacenter and not c.standby]
+        if found:
+            return _together(found)
         raise NotFound(
             "cluster_not_found", f"service {self.name} has no cluster in data centre {datacenter}"
         )
@@ -207,12 +242,16 @@ class GatewayGroup:
 
     Attributes:
         region: where their traffic comes from, for `regional` services; None is anywhere.
+        tls_port: where they speak TLS; None is nowhere.
+        zone: "" is none: they do everything, for anybody.
     """
 
     name: str
     listen_address: str = "127.0.0.1"
     listen_port: int = 10_000
     region: str | None = None
+    tls_port: int | None = None
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +263,12 @@ class Fleet:
     services: tuple[Service, ...] = ()
     gateways: tuple[GatewayGroup, ...] = ()
     routes: tuple[Route, ...] = ()
+    whitelists: tuple[Whitelist, ...] = ()
+    l4_routes: tuple[L4Route, ...] = ()
+    callers: tuple[CallerPolicy, ...] = ()
+    consumers: tuple[Consumer, ...] = ()
+    certificates: tuple[Certificate, ...] = ()
+    zones: tuple[Zone, ...] = ()
     metric_sources: tuple[DeclaredSource, ...] = ()
 
     def service(self, name: str) -> Service:
@@ -240,20 +285,47 @@ ROLE_ORDER = tuple(Role)
 
 
 def resolved(fleet: Fleet, service: Service) -> Service:
-    """The service with the figures of its shared pools in its clusters.
+    """The service with one cluster for each data centre, and the figures of shared pools in them.
 
-    The capacity of such a cluster is that of the whole pool in requests of this service.
+    The capacity of one on a shared pool is that of the whole pool in requests of this service.
     """
-    if not any(cluster.pool for cluster in service.clusters):
+    centers = service.centers
+    if centers is service.clusters and not any(cluster.pool for cluster in centers):
         return service
     pools = {pool.name: pool for pool in fleet.pools}
     return replace(
         service,
         clusters=tuple(
             _on_pool(cluster, pools[cluster.pool]) if cluster.pool else cluster
-            for cluster in service.clusters
+            for cluster in centers
         ),
     )
+
+
+def _together(clusters: Sequence[Cluster]) -> Cluster:
+    """Clusters of one data centre as one; machines that one of them leaves open are open."""
+    first = clusters[0]
+    if len(clusters) == 1:
+        return first
+    servers = [cluster.servers for cluster in clusters if cluster.servers is not None]
+    return replace(
+        first,
+        name="",
+        endpoints=tuple(chain.from_iterable(cluster.endpoints for cluster in clusters)),
+        capacity_rps=sum(cluster.capacity_rps for cluster in clusters),
+        servers=sum(servers) if len(servers) == len(clusters) else None,
+        idle_cpu=_mean([(c.idle_cpu, c.capacity_rps) for c in clusters]),
+        full_cpu=_mean([(c.full_cpu, c.capacity_rps) for c in clusters]),
+    )
+
+
+def _mean(readings: Sequence[tuple[float | None, float]]) -> float | None:
+    """Mean by capacity; None when a reading is missing, or nothing has a capacity of its own."""
+    known = [(value, weight) for value, weight in readings if value is not None]
+    total = sum(weight for _, weight in known)
+    if len(known) < len(readings) or total == 0:
+        return None
+    return sum(value * weight for value, weight in known) / total
 
 
 def _on_pool(cluster: Cluster, pool: Pool) -> Cluster:

@@ -143,7 +143,7 @@ def rows_in_force(facts: Facts, service: Service) -> tuple[SourceRegion, ...]:
 
 def _whole(facts: Facts, service: Service) -> Situation:
     """The situation before it is known where traffic comes from, and who bears it."""
-    own = {cluster.datacenter for cluster in service.clusters}
+    own = {cluster.datacenter for cluster in service.centers}
     window = facts.windows.get(service.name, ServiceWindow(service=service.name))
     window = of_centers(window, own)
     since_s = facts.now_s - facts.cadence.cycle_s - READ_PERIODS * facts.cadence.period_s
@@ -173,7 +173,7 @@ def _whole(facts: Facts, service: Service) -> Situation:
 
 
 def shares_in_force(facts: Facts, service: Service) -> Shares:
-    """What data centres bear now, in the order of the service's clusters."""
+    """What data centres bear now, in the order of the service's data centres."""
     if service.strategy is StrategyName.REGIONAL:
         return situate(facts, service).applied
     return applied_shares(facts.fleet, service, _whole_split(facts, service))
@@ -210,7 +210,7 @@ def _region_splits(
 
 
 def applied_shares(fleet: Fleet, service: Service, in_force: Mapping[str, float]) -> Shares:
-    """Shares in the order of the service's clusters; they sum to 1 (all 0 without endpoints).
+    """Shares in the order of the service's data centres; they sum to 1 (all 0 without endpoints).
 
     Those in force, as far as their data centres are still declared; else the declared static
     shares; else by capacity, of the active data centres if there are any. A data centre without
@@ -224,11 +224,11 @@ def applied_shares(fleet: Fleet, service: Service, in_force: Mapping[str, float]
     for source in (in_force, dict(service.static_shares), by_capacity, every):
         shares = [
             source.get(cluster.datacenter, 0.0) if cluster.datacenter in usable else 0.0
-            for cluster in service.clusters
+            for cluster in clusters
         ]
         if (total := sum(shares)) > 0:
             return tuple(share / total for share in shares)
-    return tuple(0.0 for _ in service.clusters)
+    return tuple(0.0 for _ in clusters)
 
 
 def stamped(decisions: Iterable[Decision], revision: int) -> tuple[Decision, ...]:

@@ -74,15 +74,15 @@ class RowMaker:
         period_s: float,
         takes: Callable[[float], bool] = every_row,
     ) -> None:
-        if len(service.clusters) < len(SIDES):
+        if len(service.centers) < len(SIDES):
             raise Invalid(
                 "dataset_needs_two_centers",
-                f"service {service.name} has {len(service.clusters)} data centres; "
+                f"service {service.name} has {len(service.centers)} data centres; "
                 "where there is nothing to choose, there is nothing to learn",
             )
         self.service = service
         self.rows = 0
-        self._names = tuple(cluster.datacenter for cluster in service.clusters)
+        self._names = tuple(cluster.datacenter for cluster in service.centers)
         self._history = _ShareHistory(self._names, splits)
         self._period_s = period_s
         self._takes = takes

@@ -102,7 +102,7 @@ def _regions(facts: Facts, made: Mapping[str, Decision]) -> dict[str, RegionShar
             if decision is None
             else [(one.region, one.decided) for one in decision.regions]
         )
-        centers = [cluster.datacenter for cluster in service.clusters]
+        centers = [cluster.datacenter for cluster in service.centers]
         found[service.name] = {region: dict(zip(centers, row, strict=True)) for region, row in rows}
     return found
 
@@ -114,7 +114,7 @@ def _shares(facts: Facts, made: Mapping[str, Decision]) -> dict[str, dict[str, f
     }
     shares: dict[str, dict[str, float]] = {}
     for service in facts.fleet.services:
-        centers = (cluster.datacenter for cluster in service.clusters)
+        centers = (cluster.datacenter for cluster in service.centers)
         applied = applied_shares(facts.fleet, service, in_force.get(service.name, {}))
         shares[service.name] = dict(zip(centers, applied, strict=True))
     return shares

@@ -258,7 +258,7 @@ class Models:
     def _objection(self, service: str, model: LearnedModel) -> str:
         """What speaks against a model; one may be registered before its service is declared."""
         declared = [s for s in self._fleets.current.fleet.services if s.name == service]
-        centers = [cluster.datacenter for one in declared for cluster in one.clusters]
+        centers = [cluster.datacenter for one in declared for cluster in one.centers]
         return objection_to(model, self._champions.get(service), centers)
 
     def _served(self) -> tuple[tuple[Alias, dict[str, LearnedModel]], ...]:

@@ -81,11 +81,11 @@ class Retraining:
 
     def _trainable(self, service: Service) -> bool:
         """Two centres, or more that all bear traffic: the law of an idle reserve has no rows."""
-        count = len(service.clusters)
+        count = len(service.centers)
         if count == len(CENTERS):
             return True
         roles = {one.name: one.role for one in self._parts.fleets.current.fleet.datacenters}
-        active = all(roles.get(one.datacenter) in ACTIVE_ROLES for one in service.clusters)
+        active = all(roles.get(one.datacenter) in ACTIVE_ROLES for one in service.centers)
         return count > len(CENTERS) and active and service.strategy in BY_LAWS
 
     async def _look_at(self, service: str) -> None:

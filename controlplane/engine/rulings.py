@@ -62,12 +62,12 @@ def bereft(facts: Facts) -> frozenset[str]:
         service.name
         for service in facts.fleet.services
         if _lost(service, facts.shares.get(service.name, {}))
-        and any(c.endpoints and c.datacenter not in active for c in service.clusters)
+        and any(c.endpoints and c.datacenter not in active for c in service.centers)
     )
 
 
 def _lost(service: Service, in_force: Mapping[str, float]) -> bool:
-    there = {cluster.datacenter for cluster in service.clusters if cluster.endpoints}
+    there = {cluster.datacenter for cluster in service.centers if cluster.endpoints}
     return any(share > 0 and center not in there for center, share in in_force.items())
 
 

@@ -104,7 +104,7 @@ def trials_of(
 
 def _centers(fleet: Fleet) -> dict[str, tuple[str, ...]]:
     return {
-        service.name: tuple(cluster.datacenter for cluster in service.clusters)
+        service.name: tuple(cluster.datacenter for cluster in service.centers)
         for service in fleet.services
     }
 

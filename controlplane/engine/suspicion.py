@@ -198,7 +198,7 @@ class Suspicions:
     def _past(self, service: Service, window: ServiceWindow, known: Doubts) -> Past:
         cadence = self._rules.cadence
         shares, moved_s = self._shares.of(service.name)
-        own = {cluster.datacenter for cluster in service.clusters}
+        own = {cluster.datacenter for cluster in service.centers}
         return Past(
             service=resolved(self._fleets.current.fleet, service),
             trusted=of_centers(window, own).samples,
@@ -214,7 +214,7 @@ class Suspicions:
         past = self._past(service, window, known)
         now_s, fresh_s = self._now(), self._rules.fresh_s
         received_s = known.received_s()
-        declared = {cluster.datacenter for cluster in service.clusters}
+        declared = {cluster.datacenter for cluster in service.centers}
         here = {name: time_s for name, time_s in received_s.items() if name in declared}
         known.forget(here, now_s - fresh_s)
         found = stopped(self._expected_s(service, past, known), now_s, fresh_s)
@@ -231,7 +231,7 @@ class Suspicions:
         roles = {center.name: center.role for center in self._fleets.current.fleet.datacenters}
         received_s = known.received_s()
         expected: dict[str, float] = {}
-        for cluster in service.clusters:
+        for cluster in service.centers:
             name = cluster.datacenter
             active = roles.get(name) in ACTIVE_ROLES
             if (active and cluster.endpoints) or past.shares.get(name, 0.0) > 0:

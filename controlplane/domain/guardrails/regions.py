@@ -43,7 +43,7 @@ def limits_of(service: Service, limits: EnvelopeLimits) -> EnvelopeLimits:
         low_of_many=0.0,
         high=1.0,
         ramp_after_s=NEVER_S,
-        evacuations=len(service.clusters),
+        evacuations=len(service.centers),
     )
 
 

@@ -100,15 +100,15 @@ def tenancy(
 
 def on_pools(service: Service) -> bool:
     """Whether any of its clusters names a shared pool."""
-    return any(cluster.pool for cluster in service.clusters)
+    return any(cluster.pool for cluster in service.centers)
 
 
 def _histories(
     service: Service, window: ServiceWindow | None, period_s: float
 ) -> list[tuple[Sample, ...]]:
     if window is None:
-        return [()] * len(service.clusters)
-    return [newest_periods(window, c.datacenter, period_s) for c in service.clusters]
+        return [()] * len(service.centers)
+    return [newest_periods(window, c.datacenter, period_s) for c in service.centers]
 
 
 def _tenant(
@@ -118,7 +118,7 @@ def _tenant(
     shares: Shares,
 ) -> Tenant:
     loads = [_load(own, share) for own, share in zip(histories, shares, strict=True)]
-    clusters = service.clusters
+    clusters = service.centers
     return Tenant(
         service=service.name,
         pools=tuple(cluster.pool for cluster in clusters),
