@@ -49,7 +49,7 @@ def normalized(fleet: Fleet) -> Fleet:
 
 def ordered(route: Route) -> Route:
     """The same route with everything in order whose order means nothing."""
-    parts: dict[str, tuple[object, ...]] = {
+    parts: dict[str, object] = {
         "hosts": tuple(sorted(route.hosts)),
         "methods": tuple(sorted(route.methods)),
         "conditions": _conditions(route.conditions),

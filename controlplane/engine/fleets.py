@@ -215,6 +215,12 @@ def _items(fleet: Fleet) -> dict[str, str]:
         **{f"service/{service.name}": service for service in fleet.services},
         **{f"gateway/{gateway.name}": gateway for gateway in fleet.gateways},
         **{f"route/{route.id}": route for route in fleet.routes},
+        **{f"whitelist/{whitelist.id}": whitelist for whitelist in fleet.whitelists},
+        **{f"l4_route/{route.id}": route for route in fleet.l4_routes},
+        **{f"caller/{policy.name}": policy for policy in fleet.callers},
+        **{f"consumer/{consumer.name}": consumer for consumer in fleet.consumers},
+        **{f"certificate/{one.name}": one for one in fleet.certificates},
+        **{f"zone/{zone.name}": zone for zone in fleet.zones},
         **{f"source/{source.name}": source for source in fleet.metric_sources},
     }
     return {subject: canonical.encode(member).decode() for subject, member in members.items()}

@@ -2,5 +2,6 @@
 
 - `parsing`: text -> Fleet, or every error at once with its place. `rendering`: Fleet -> YAML.
 - `nodes`: text -> tree with lines and columns, within limits. `reading`: typed values from nodes.
-- `sections`: the shape of each part. `services`: the part about services. `findings`: one error.
+- `sections`: the shape of each part. `services`, `routes`, `sources`: what stands in those.
+- `findings`: one error.
 """

@@ -1,6 +1,6 @@
 """Regular expressions of routes: what is wrong with one at sight.
 
-Called by `sections`. Gateways use RE2, which is not here to ask: what only RE2 refuses
+Called by `conditions`. Gateways use RE2, which is not here to ask: what only RE2 refuses
 (look-around, back references) is found by the check before a push, on the single route. Here
 stands what is wrong in every dialect, and programs that cannot fit.
 """
@@ -17,12 +17,22 @@ _one_at_a_time = threading.Lock()
 
 
 _PRINTABLE = re.compile(r"/[!-~]{0,1023}", re.ASCII)
+_ANY = re.compile(r"[ -~]{1,1024}", re.ASCII)
 
 
 def expression(place: Place) -> str:
     """A regular expression over a whole path; it begins with the path's own /."""
     rule = matching(_PRINTABLE, "a regular expression that begins with /, in printable ASCII")
-    value = rule(place)
+    return _checked(rule(place), place)
+
+
+def text_expression(place: Place) -> str:
+    """A regular expression over the whole of a header, a query argument or a cookie."""
+    rule = matching(_ANY, "a regular expression of 1..1024 of printable ASCII")
+    return _checked(rule(place), place)
+
+
+def _checked(value: str, place: Place) -> str:
     fault = _fault(value) if value else None
     if fault is not None:
         found, allowed = fault

@@ -4,11 +4,15 @@ Called by GET /v1/fleet. What has its default is left out, so that a file says w
 """
 
 import dataclasses
+from collections.abc import Mapping
 from enum import StrEnum
 
 import yaml
 
-from controlplane.domain.fleet_order import normalized
+from controlplane.api.fleet_document.routes import rfc3339
+from controlplane.api.fleet_document.sections import FLEET_KEYS
+from controlplane.domain.fleet_order import normalized, ordered
+from controlplane.domain.routing.route import FunctionCall, HeaderChanges, Route, RouteCheck
 from controlplane.domain.sources import DeclaredSource
 from controlplane.domain.topology import Fleet, Service
 
@@ -28,21 +32,48 @@ def document(fleet: Fleet) -> dict[str, object]:
     """The fleet as JSON's types in canonical order: the same document as in YAML."""
     facts = normalized(fleet)
     # Sections stay when they are empty: an exported file shows what could stand there.
-    return {f.name: _plain(getattr(facts, f.name)) for f in dataclasses.fields(facts)}
+    return {section: _plain(getattr(facts, section)) for section in FLEET_KEYS}
+
+
+def plain_route(route: Route) -> dict[str, object]:
+    """One route as its own document."""
+    found = _plain(ordered(route))
+    return found if isinstance(found, dict) else {}
+
+
+# Pairs of a name and a value are a mapping in the document.
+_MAPPINGS: Mapping[type, tuple[str, ...]] = {
+    Service: ("static_shares",),
+    DeclaredSource: ("queries",),
+    Route: ("labels",),
+    RouteCheck: ("headers",),
+    FunctionCall: ("arguments",),
+    HeaderChanges: ("set",),
+}
 
 
 def _plain(value: object) -> object:
     """A part of a fleet as the document's types, without what has its default."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         entries = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-        if isinstance(value, Service):
-            entries["static_shares"] = value.static_shares and dict(value.static_shares)
-        if isinstance(value, DeclaredSource):
-            entries["queries"] = dict(value.queries)
         usual = {f.name: f.default for f in dataclasses.fields(value)}
-        return {key: _plain(item) for key, item in entries.items() if item != usual[key]}
+        told = {key: item for key, item in entries.items() if item != usual[key]}
+        for key in _MAPPINGS.get(type(value), ()):
+            if key in told:
+                told[key] = dict(told[key])
+        if isinstance(value, Route):
+            told = {_KEYS.get(key, key): _in_words(key, item) for key, item in told.items()}
+        return {key: _plain(item) for key, item in told.items()}
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return str(value) if isinstance(value, StrEnum) else value
+
+
+_KEYS: Mapping[str, str] = {"valid_from_s": "valid_from", "valid_until_s": "valid_until"}
+
+
+def _in_words(key: str, value: object) -> object:
+    """Times are seconds inside and RFC 3339 in the document."""
+    return rfc3339(value) if key in _KEYS and isinstance(value, float) else value

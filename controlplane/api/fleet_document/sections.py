@@ -1,50 +1,58 @@
-"""The shape of a fleet document: data centres, gateways and routes, and how the parts refer."""
+"""The shape of a fleet document: data centres and gateways, and how the parts refer."""
 
-import re
 from collections.abc import Callable, Collection
 
-from controlplane.api.fleet_document.addresses import listen_address, path
-from controlplane.api.fleet_document.expressions import expression
-from controlplane.api.fleet_document.findings import listed
-from controlplane.api.fleet_document.nodes import Listing, Node, Scalar, Table
-from controlplane.api.fleet_document.reading import (
-    Fields,
-    Place,
-    T,
-    Unique,
-    UniqueNames,
-    choice,
-    fields,
-    integer,
-    matching,
-    name,
-    reference,
-)
-from controlplane.api.fleet_document.services import (
+from controlplane.api.fleet_document.addresses import listen_address
+from controlplane.api.fleet_document.clusters import (
     CAPACITY_RPS,
     MACHINE_KEYS,
     PORT,
     Sites,
     machines,
-    service,
 )
+from controlplane.api.fleet_document.findings import listed
+from controlplane.api.fleet_document.nodes import Listing, Node, Scalar, Table
+from controlplane.api.fleet_document.reading import (
+    Place,
+    T,
+    UniqueNames,
+    choice,
+    fields,
+    integer,
+    name,
+    reference,
+)
+from controlplane.api.fleet_document.routes import Surroundings, l4_routes, routes, whitelists
+from controlplane.api.fleet_document.services import service
 from controlplane.api.fleet_document.sources import source
-from controlplane.domain.routing.expressions import MOST_CROSSINGS, crossings
-from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Pool, Role
 
-FLEET_KEYS = ("datacenters", "pools", "services", "gateways", "routes", "metric_sources")
+FLEET_KEYS = (
+    "datacenters",
+    "pools",
+    "services",
+    "gateways",
+    "routes",
+    "whitelists",
+    "l4_routes",
+    "metric_sources",
+)
 
-HOST_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-HOST = re.compile(rf"\*|(\*\.)?{HOST_LABEL}(\.{HOST_LABEL}){{0,30}}", re.ASCII)
 USUAL_GROUP = GatewayGroup(name="")
 
 
-def fleet(place: Place) -> Fleet:
-    """Read the whole document; findings go to the place's collection."""
+def fleet(place: Place, now_s: float = 0.0) -> Fleet:
+    """Read the whole document; findings go to the place's collection.
+
+    Args:
+        now_s: lifetimes of routes count from it, UTC epoch seconds.
+    """
     entries = fields(place, FLEET_KEYS)
     datacenters = _declared(place.node, "datacenters")
     services = _declared(place.node, "services")
+    around = Surroundings(
+        services=services, gateways=_declared(place.node, "gateways"), now_s=now_s
+    )
     pools: tuple[Pool, ...] = entries.optional(
         "pools", lambda at: _named(at, lambda item: _pool(item, datacenters)), ()
     )
@@ -56,7 +64,9 @@ def fleet(place: Place) -> Fleet:
             "services", lambda at: _named(at, lambda item: service(item, sites)), ()
         ),
         gateways=entries.optional("gateways", lambda at: _named(at, _gateway), ()),
-        routes=entries.optional("routes", lambda at: _routes(at, services), ()),
+        routes=entries.optional("routes", lambda at: routes(at, around), ()),
+        whitelists=entries.optional("whitelists", whitelists, ()),
+        l4_routes=entries.optional("l4_routes", lambda at: l4_routes(at, around), ()),
         metric_sources=entries.optional("metric_sources", lambda at: _named(at, source), ()),
     )
 
@@ -138,63 +148,3 @@ def _gateway(place: Place) -> GatewayGroup:
         listen_port=entries.optional("listen_port", PORT, USUAL_GROUP.listen_port),
         region=entries.optional("region", name, None),
     )
-
-
-def _routes(place: Place, services: Collection[str]) -> tuple[Route, ...]:
-    ids, rules = UniqueNames(), Unique()
-    found: list[Route] = []
-    for item in place.items("a list of routes"):
-        entries = fields(item, ("id", "service", "hosts", "path"))
-        route = _route(entries, services)
-        _check_name(ids, item, "id")
-        for host in route.hosts:
-            if host and route.path.value:
-                rules.check(f"host {host} {route.path.type} {route.path.value}", item)
-        found.append(route)
-    for host, pairs in crossings(found).items():
-        if pairs > MOST_CROSSINGS:
-            place.report(
-                f"up to {MOST_CROSSINGS}: begin the expressions with a path of their own, or give "
-                "them another host",
-                f"{pairs} pairs of a path and a regular expression of host {host or '?'} that may "
-                "match what begins like it",
-            )
-    return tuple(found)
-
-
-def _route(entries: Fields, services: Collection[str]) -> Route:
-    return Route(
-        id=entries.required("id", name, ""),
-        service=entries.required("service", reference("service", services), ""),
-        hosts=entries.optional("hosts", _hosts, ("*",)),
-        path=entries.optional("path", _path, PathMatch()),
-    )
-
-
-def _hosts(place: Place) -> tuple[str, ...]:
-    rule = matching(HOST, "*, a host name in lower case, or *. and a domain")
-    unique = Unique()
-    hosts = []
-    for item in place.items("a list of host names"):
-        host = rule(item)
-        hosts.append(host)
-        # One in upper case has its finding already.
-        unique.check(host if HOST.fullmatch(host) else "", item)
-    if not hosts:
-        place.report("at least one host name, or leave hosts out for every host", "an empty list")
-    return tuple(sorted(set(hosts)))
-
-
-def _path(place: Place) -> PathMatch:
-    entries = fields(place, ("type", "value"))
-    kind = entries.optional("type", choice(PathMatchType), PathMatchType.PATH_PREFIX)
-    if kind is PathMatchType.REGULAR_EXPRESSION:
-        return PathMatch(type=kind, value=entries.required("value", expression, ""))
-    value = entries.required("value", path, "")
-    if value and ("?" in value or "#" in value):
-        entries.places["value"].report("a path without ? and #")
-    if kind is PathMatchType.PATH_PREFIX and len(value) > 1 and value.endswith("/"):
-        entries.places["value"].report(
-            f"a prefix without / at the end, as {value.rstrip('/') or '/'}; it matches segments"
-        )
-    return PathMatch(type=kind, value=value)

@@ -79,7 +79,7 @@ async def replace_fleet(
     if_match: Annotated[str | None, Header(description="The generation that was read.")] = None,
 ) -> FleetChangeOut:
     """Make the document the fleet in force, or tell every error in it."""
-    fleet = await _fleet(request)
+    fleet = await _fleet(request, services.instruments.now())
     expected = _generation(if_match)
     if dry_run:
         change = await services.fleets.plan(fleet, expected)
@@ -99,7 +99,7 @@ async def replace_fleet(
     )
 
 
-async def _fleet(request: Request) -> Fleet:
+async def _fleet(request: Request, now_s: float) -> Fleet:
     body = await request.body()
     try:
         text = body.decode()
@@ -108,11 +108,11 @@ async def _fleet(request: Request) -> Fleet:
             "fleet_unreadable", f"byte {error.start} of the document is not UTF-8; save it as UTF-8"
         ) from error
     if len(body) <= SMALL_BYTES:
-        return parse(text)
+        return parse(text, now_s)
     # One large document at a time, so that memory stays bounded whoever sends them.
     reading: asyncio.Semaphore = request.app.state.fleet_reading
     async with reading:
-        return await asyncio.to_thread(parse, text)
+        return await asyncio.to_thread(parse, text, now_s)
 
 
 def _generation(if_match: str | None) -> int | None:

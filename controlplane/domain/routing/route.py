@@ -154,6 +154,31 @@ class HeaderChanges:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RouteCheck:
+    """A test request that is kept with a route, and what must become of it.
+
+    Without an expectation it must get the route that it is kept with.
+
+    Attributes:
+        path: as a client sends it, a query may follow.
+        source: address of the client; "" is none that any route names.
+        gateway: group that gets the request; "" is one that has all routes.
+        route, service: that it must get; "" is any.
+        status: of an answer without a service; 404 is that no route matches.
+    """
+
+    path: str
+    host: str = "localhost"
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    source: str = ""
+    gateway: str = ""
+    route: str = ""
+    service: str = ""
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """One rule; `*` is every host. Exactly one of `service`, `redirect` and `response` is set.
 
@@ -168,6 +193,7 @@ class Route:
         timeout_ms, retries: instead of the service's.
         valid_from_s, valid_until_s: UTC epoch seconds between which the route exists.
         tls: reference of the certificate of its hosts; "" is none.
+        checks: test requests that run before each publication; not in a snapshot.
     """
 
     id: str
@@ -196,6 +222,7 @@ class Route:
     valid_until_s: float | None = None
     tls: str = ""
     labels: tuple[tuple[str, str], ...] = ()
+    checks: tuple[RouteCheck, ...] = ()
 
     @property
     def condition_count(self) -> int:

@@ -127,6 +127,12 @@ def _members(fleet: Fleet) -> dict[str, set[str]]:
         "services": {service.name for service in fleet.services},
         "gateways": {gateway.name for gateway in fleet.gateways},
         "routes": {route.id for route in fleet.routes},
+        "whitelists": {whitelist.id for whitelist in fleet.whitelists},
+        "L4 routes": {route.id for route in fleet.l4_routes},
+        "caller policies": {policy.name for policy in fleet.callers},
+        "consumers": {consumer.name for consumer in fleet.consumers},
+        "certificates": {certificate.name for certificate in fleet.certificates},
+        "zones": {zone.name for zone in fleet.zones},
         "metric sources": {source.name for source in fleet.metric_sources},
         "endpoints": {
             f"{service.name} {cluster.datacenter} {endpoint.address}:{endpoint.port}"

@@ -1,0 +1,313 @@
+"""The parts of a fleet document about traffic: routes, whitelists and L4 routes.
+
+Called by `sections`, and by the API for a single route. `conditions` reads what a request must be
+like, `actions` what happens with it.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from controlplane.api.fleet_document import actions
+from controlplane.api.fleet_document.conditions import (
+    ARGUMENT,
+    HEADER,
+    METHOD,
+    VALUE,
+    cohort,
+    conditions,
+    functions,
+    hosts,
+    methods,
+    pairs,
+    path_match,
+    several,
+    sources,
+    user_agent,
+)
+from controlplane.api.fleet_document.reading import (
+    Fields,
+    Place,
+    Unique,
+    UniqueNames,
+    choice,
+    fields,
+    integer,
+    matching,
+    name,
+    number,
+    reference,
+    text_of,
+)
+from controlplane.domain.fleet_order import ordered
+from controlplane.domain.routing.expressions import MOST_CROSSINGS, crossings
+from controlplane.domain.routing.route import (
+    Condition,
+    L4Protocol,
+    L4Route,
+    PathMatch,
+    Route,
+    RouteCheck,
+)
+from controlplane.domain.routing.whitelist import Whitelist
+
+ROUTE_KEYS = (
+    "id",
+    *actions.ACTIONS,
+    "hosts",
+    "path",
+    "methods",
+    "conditions",
+    "user_agent",
+    "sources",
+    "functions",
+    "cohort",
+    "gateways",
+    "priority",
+    *actions.OF_SERVICES,
+    "response_headers",
+    "transform",
+    "authentication",
+    "valid_from",
+    "valid_until",
+    "ttl_s",
+    "tls",
+    "labels",
+    "checks",
+)
+CHECK_KEYS = (
+    "path",
+    "host",
+    "method",
+    "headers",
+    "source",
+    "gateway",
+    "route",
+    "service",
+    "status",
+)
+MOST_PRIORITY = 100_000
+# What a client may send: our own rules about paths do not hold for it.
+REQUEST_PATH = matching(
+    re.compile(r"/[^\x00-\x20]{0,8191}"), "a path that begins with /, as a client sends it"
+)
+REQUEST_HOST = matching(re.compile(r"[!-~]{1,255}", re.ASCII), "a host as a client names it")
+ADDRESS = matching(re.compile(r"[0-9a-fA-F.:]{2,45}", re.ASCII), "an IP address")
+TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+    r"([Zz]|[+-][0-9]{2}:[0-9]{2})",
+    re.ASCII,
+)
+MOST_TTL_S = 366.0 * 86_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What else is declared, and when the document is read (UTC epoch seconds)."""
+
+    services: Collection[str]
+    gateways: Collection[str]
+    now_s: float
+
+
+def routes(place: Place, around: Surroundings) -> tuple[Route, ...]:
+    """All routes; those that no request could tell apart are errors."""
+    ids, rules = UniqueNames(), Unique()
+    found: list[Route] = []
+    for item in place.items("a list of routes"):
+        entries = fields(item, ROUTE_KEYS)
+        read = _route(entries, around)
+        if "id" in entries.places:
+            ids.check(entries.places["id"])
+        for host in read.hosts:
+            if host and read.path.value:
+                rules.check(_rule(read, host), item)
+        found.append(read)
+    for host, pairs_found in crossings(found).items():
+        if pairs_found > MOST_CROSSINGS:
+            place.report(
+                f"up to {MOST_CROSSINGS}: begin the expressions with a path of their own, or give "
+                "them another host",
+                f"{pairs_found} pairs of a path and a regular expression of host {host or '?'} "
+                "that may match what begins like it",
+            )
+    return tuple(found)
+
+
+def route(place: Place, around: Surroundings) -> Route:
+    """One route of its own document."""
+    return _route(fields(place, ROUTE_KEYS), around)
+
+
+def _rule(route: Route, host: str) -> str:
+    """Everything that tells a route's requests from those of others."""
+    words = f"host {host} {route.path.type} {route.path.value}"
+    more = _more(route)
+    return words if more == _PLAIN_RULE else f"{words} {more}"
+
+
+def _more(route: Route) -> tuple[object, ...]:
+    return (
+        route.methods,
+        route.conditions,
+        route.sources,
+        route.functions,
+        route.cohort,
+        route.gateways,
+        route.priority,
+        (route.valid_from_s, route.valid_until_s),
+    )
+
+
+_PLAIN = Route(id="")
+_PLAIN_RULE = _more(_PLAIN)
+
+
+def _route(entries: Fields, around: Surroundings) -> Route:
+    opt = entries.optional
+    group = reference("gateway group", around.gateways)
+    begins, ends = _validity(entries, around.now_s)
+    read = Route(
+        id=entries.required("id", name, ""),
+        service=opt("service", reference("service", around.services), ""),
+        redirect=opt("redirect", actions.redirect, None),
+        response=opt("response", actions.response, None),
+        hosts=opt("hosts", hosts, _PLAIN.hosts),
+        path=opt("path", path_match, PathMatch()),
+        methods=opt("methods", methods, ()),
+        conditions=_conditions(entries),
+        sources=opt("sources", sources, ()),
+        functions=opt("functions", functions, ()),
+        cohort=opt("cohort", cohort, None),
+        gateways=opt("gateways", several(group, "gateway groups"), ()),
+        priority=opt("priority", integer(-MOST_PRIORITY, MOST_PRIORITY), 0),
+        versions=opt("versions", actions.versions, ()),
+        queue=opt("queue", actions.queue, None),
+        rewrite=opt("rewrite", actions.rewrite, None),
+        request_headers=opt("request_headers", actions.header_changes, None),
+        response_headers=opt("response_headers", actions.header_changes, None),
+        transform=opt("transform", name, ""),
+        authentication=opt("authentication", several(name, "caller policies"), ()),
+        timeout_ms=opt("timeout_ms", integer(1, 3_600_000), None),
+        retries=opt("retries", integer(0, 100), None),
+        valid_from_s=begins,
+        valid_until_s=ends,
+        tls=opt("tls", name, ""),
+        labels=opt("labels", pairs(name, ARGUMENT), ()),
+        checks=opt("checks", _checks, ()),
+    )
+    actions.check_actions(entries, read)
+    return ordered(read)
+
+
+def _conditions(entries: Fields) -> tuple[Condition, ...]:
+    none: tuple[Condition, ...] = ()
+    declared = entries.optional("conditions", conditions, none)
+    agent = entries.optional("user_agent", lambda at: (user_agent(at),), none)
+    return (*declared, *agent)
+
+
+def _validity(entries: Fields, now_s: float) -> tuple[float | None, float | None]:
+    """From when until when; a lifetime counts from the time of reading."""
+    begins = entries.optional("valid_from", time, None)
+    ends = entries.optional("valid_until", time, None)
+    ttl_s = entries.optional("ttl_s", number(0.0, MOST_TTL_S, above=TTL_RULE), None)
+    if ttl_s is not None and ends is not None:
+        entries.places["ttl_s"].report("either valid_until or ttl_s")
+    elif ttl_s is not None:
+        # To the millisecond, so that it reads back from RFC 3339 as the same number.
+        ends = round(max(now_s, begins or now_s) + ttl_s, 3)
+    if begins is not None and ends is not None and begins >= ends:
+        entries.places["valid_from"].report("a time before the end of the route")
+    return begins, ends
+
+
+TTL_RULE = f"a number of seconds above 0, up to {MOST_TTL_S:.0f}"
+
+
+def time(place: Place) -> float:
+    """A time of RFC 3339 as UTC epoch seconds."""
+    text = text_of(place) or ""
+    try:
+        if TIME.fullmatch(text) is None:
+            raise ValueError(text)
+        return datetime.fromisoformat(text.upper()).timestamp()
+    except (ValueError, OverflowError):
+        place.report("a time with its zone, as 2030-12-31T08:00:00Z")
+        return 0.0
+
+
+def rfc3339(time_s: float) -> str:
+    """UTC epoch seconds as `time` reads them."""
+    return datetime.fromtimestamp(time_s, UTC).isoformat().replace("+00:00", "Z")
+
+
+def _checks(place: Place) -> tuple[RouteCheck, ...]:
+    return tuple(_check(item) for item in place.items("a list of test requests"))
+
+
+def _check(place: Place) -> RouteCheck:
+    entries = fields(place, CHECK_KEYS)
+    usual = RouteCheck(path="/")
+    return RouteCheck(
+        path=entries.required("path", REQUEST_PATH, "/"),
+        host=entries.optional("host", REQUEST_HOST, usual.host),
+        method=entries.optional("method", METHOD, usual.method),
+        headers=entries.optional("headers", pairs(HEADER, VALUE), ()),
+        source=entries.optional("source", ADDRESS, ""),
+        gateway=entries.optional("gateway", name, ""),
+        route=entries.optional("route", name, ""),
+        service=entries.optional("service", name, ""),
+        status=entries.optional("status", integer(100, 599), None),
+    )
+
+
+def whitelists(place: Place) -> tuple[Whitelist, ...]:
+    """Hosts on which only listed paths pass."""
+    ids = UniqueNames()
+    found = []
+    for item in place.items("a list of whitelists"):
+        entries = fields(item, ("id", "hosts", "channel", "status"))
+        if "id" in entries.places:
+            ids.check(entries.places["id"])
+        found.append(
+            Whitelist(
+                id=entries.required("id", name, ""),
+                hosts=entries.required("hosts", hosts, ()),
+                channel=entries.optional("channel", conditions, ()),
+                status=entries.optional("status", integer(400, 599), 403),
+            )
+        )
+    return tuple(found)
+
+
+def l4_routes(place: Place, around: Surroundings) -> tuple[L4Route, ...]:
+    """Ports, and TLS names on them, that go to services."""
+    ids, rules = UniqueNames(), Unique()
+    found = []
+    for item in place.items("a list of L4 routes"):
+        entries = fields(item, ("id", "service", "port", "protocol", "sni", "gateways"))
+        if "id" in entries.places:
+            ids.check(entries.places["id"])
+        read = _l4_route(entries, around)
+        for group in read.gateways or ("every group",):
+            for server in read.sni or ("*",):
+                rules.check(f"{read.protocol} port {read.port} {server} of {group}", item)
+        found.append(read)
+    return tuple(found)
+
+
+def _l4_route(entries: Fields, around: Surroundings) -> L4Route:
+    group = reference("gateway group", around.gateways)
+    read = L4Route(
+        id=entries.required("id", name, ""),
+        service=entries.required("service", reference("service", around.services), ""),
+        port=entries.required("port", integer(1, 65_535), 1),
+        protocol=entries.optional("protocol", choice(L4Protocol), L4Protocol.TCP),
+        sni=entries.optional("sni", hosts, ()),
+        gateways=entries.optional("gateways", several(group, "gateway groups"), ()),
+    )
+    if read.sni and read.protocol is not L4Protocol.TCP:
+        entries.places["sni"].report("for TCP only; UDP has no TLS name", "beside UDP")
+    return read
