@@ -9,22 +9,26 @@ and the physics is fitted from them. The full run has 20 seeds of 28 days in nin
 import argparse
 import json
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from training.backtest import progress, result
+from training.backtest.adversaries import ordeals, vs_rule_pct
 from training.backtest.scores import BEST_STATIC, ORACLE, STATIC, Score
 from training.backtest.tournament import Plan, run
 
 RULES = ("cpu_equalizer", "threshold", "observed_laws")
 SIMPLE = (STATIC, "capacity", *RULES)
 MAIN, DITHERED = "hybrid", "hybrid:dither"
-PAPER, PAPER_BARE = "paper_mlp", "paper_mlp:bare"
-CONTESTANTS = (*RULES, MAIN, DITHERED, PAPER, PAPER_BARE)
+PAPER, PAPER_BARE, PROJECTED = "paper_mlp", "paper_mlp:bare", "projected_mlp"
+CONTESTANTS = (*RULES, MAIN, DITHERED, PAPER, PAPER_BARE, PROJECTED)
 WORLDS = tuple(f"W{number}" for number in range(1, 10))
 # Worlds in which nothing breaks, and those in which something does.
 SOUND, FAULTY = ("W1", "W2", "W3", "W4", "W8"), ("W5", "W6", "W7")
 FULL = Plan(contestants=CONTESTANTS, worlds=WORLDS, days=28, seeds=20)
+# Days that each kind of bad model lives through in each world of the full run.
+ORDEAL_SEEDS = range(10)
 QUICK = Plan(
     contestants=("cpu_equalizer", "observed_laws", MAIN),
     worlds=("W1", "W3", "W4"),
@@ -52,6 +56,8 @@ def main() -> None:
     minutes = (time.monotonic() - started) / 60.0
     table = {(one.world, one.label): one for one in played.scores}
     figures = {**figures_of(table, plan), "minutes": minutes}
+    if not options.quick:
+        figures["adversarial_worst_vs_rule_pct"] = _worst_of_bad_models(plan.worlds)
     print(result.table(played.scores))
     for name, value in figures.items():
         print(f"{name:<40}{value:>10.3f}")
@@ -93,6 +99,12 @@ def figures_of(table: Table, plan: Plan) -> Figures:
             table[world, MAIN].vs_static_pct for world in faulty
         )
     return figures | _dithered(table, played) | _paper(table, played) | _users(table)
+
+
+def _worst_of_bad_models(worlds: Iterable[str]) -> float:
+    """How much slower a day with a model that is wrong on purpose was than by the better rule."""
+    cases = (vs_rule_pct(ordeals(world, ORDEAL_SEEDS)) for world in worlds)
+    return max(max(by_case.values()) for by_case in cases)
 
 
 def _mean(values: list[float]) -> float:

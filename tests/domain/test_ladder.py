@@ -54,7 +54,8 @@ def test_a_model_of_other_data_centers_is_not_live() -> None:
     of = replace(NEW, champion=known, decision=BY_LAWS)
     assert rung(of) is Rung.LIVE
     assert rung(replace(of, champion=replace(CHAMPION, centers=("a", "b", "c")))) is Rung.LAWS
-    three = replace(of.service, clusters=(*of.service.clusters, of.service.clusters[0]))
+    third = replace(of.service.clusters[0], datacenter="third")
+    three = replace(of.service, clusters=(*of.service.clusters, third))
     assert rung(replace(of, champion=CHAMPION, service=three)) is Rung.LAWS
 
 

@@ -23,6 +23,7 @@ from controlplane.domain.guardrails.ledger import level, realised_ms
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.regions import rows_formed, rows_stay
 from controlplane.domain.guardrails.state import GuardState
+from controlplane.domain.strategies.projection import worth_of_gain
 from controlplane.domain.strategies.situation import Situation
 
 
@@ -107,11 +108,12 @@ def worthwhile(
     then_ms = predicted_ms(draft.proposal, draft.target)
     if now_ms is None:
         return noted(draft, "gain_unknown", "the curve does not reach the shares in force")
-    needed = limits.learned_gain if draft.proposal.learned else limits.gain
+    least = limits.learned_gain if draft.proposal.learned else limits.gain
+    needed = least * worth_of_gain(situation)
     gain = 0.0 if then_ms is None else (now_ms - then_ms) / max(abs(now_ms), 1e-9)
     if gain >= needed:
         return draft
-    message = f"{gain:.2%} predicted gain, a move needs {needed:.0%}"
+    message = f"{gain:.2%} predicted gain, a move needs {needed:.1%} at this load"
     return held(draft, situation, "gain_too_small", message)
 
 

@@ -21,7 +21,8 @@ class EnvelopeLimits:
         capacity_level, capacity_slack: a move keeps every centre below the larger of the level
             and the best reachable utilisation plus the slack.
         support_margin: how far a network may leave the shares of its training.
-        gain, learned_gain: least relative gain of a move; the latter for bare networks.
+        gain, learned_gain: least relative gain of a move at the day's mean load, more in quiet
+            hours and less in busy ones; the latter for bare networks.
         dwell_cycles: cycles between two moves.
         revert_cycles: cycles above the promised response time before the move is undone.
         revert_margin: least relative margin on that promise.
@@ -52,7 +53,7 @@ class EnvelopeLimits:
     capacity_level: float = 0.85
     capacity_slack: float = 0.03
     support_margin: float = 0.02
-    gain: float = 0.02
+    gain: float = 0.018
     learned_gain: float = 0.02
     dwell_cycles: int = 2
     revert_cycles: int = 3

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from controlplane.domain.strategies.projection import CenterUse, projected_loads
+from controlplane.domain.strategies.projection import CenterUse, projected_loads, worth_of_gain
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
 from controlplane.domain.strategies.rules import failed
 from controlplane.domain.strategies.situation import CurvePoint, Note, Proposal, Situation
@@ -79,8 +79,7 @@ def choose(
     )
     if not ratios:
         return failed(situation, strategy, lost)
-    dear = 0.0 if learned else MOVE_COST * np.abs(GRID - situation.applied[0])
-    judged = values * (1.0 + dear)
+    judged = values if learned else values * (1.0 + _price(situation))
     best = float(GRID[np.argmin(np.where(finite, judged, np.inf))])
     return Proposal(
         strategy=strategy,
@@ -93,3 +92,9 @@ def choose(
         learned=learned,
         notes=() if len(ratios) == len(GRID) else (lost,),
     )
+
+
+def _price(situation: Situation) -> FloatArray:
+    """(61,) What the move to each candidate has to gain, relative."""
+    distance = np.abs(GRID - situation.applied[0])
+    return np.asarray(MOVE_COST * worth_of_gain(situation) * distance)

@@ -23,6 +23,8 @@ FloatArray = NDArray[np.float64]
 MEMORY_PERIODS = 4
 # Points of the coming cycle at which the load is projected.
 HORIZON_POINTS = 5
+# Part of the day's mean load that counts as this at least, so that a dead night can be left.
+QUIETEST = 0.1
 # Below this part of the load a centre's CPU tells nothing about a larger one.
 SMALLEST_PART = 0.01
 # From this utilisation on CPU has no room to show more: it is a lower bound.
@@ -168,6 +170,20 @@ def projected_loads(situation: Situation) -> FloatArray:
     past = max(_profile_at(profile, middle_s, day_s), 1e-6)
     ahead_s = (j / HORIZON_POINTS * situation.cycle_s for j in range(1, HORIZON_POINTS + 1))
     return np.array([total / past * _profile_at(profile, now_s + s, day_s) for s in ahead_s])
+
+
+def worth_of_gain(situation: Situation) -> float:
+    """What a relative gain must be times, now, to count as much as in the mean of the day.
+
+    A gain is by request and a move costs once, so with p times the requests of the day's mean a
+    move should gain 1 / p as much. The root is taken, because a move made at night is still there
+    in the morning: p^(-1/2), and 1 without a profile.
+    """
+    profile = situation.model.profile if situation.model else ()
+    if not profile:
+        return 1.0
+    now = _profile_at(profile, situation.now_s, situation.day_s)
+    return 1.0 / math.sqrt(max(now, QUIETEST))
 
 
 @once

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from controlplane.domain.strategies.candidates import GRID, choose
-from controlplane.domain.strategies.situation import Proposal
+from controlplane.domain.strategies.projection import worth_of_gain
+from controlplane.domain.strategies.situation import LearnedModel, Proposal
 from tests.domain.two_centers import codes, situation
 
 FloatArray = NDArray[np.float64]
@@ -38,6 +39,21 @@ def test_a_tenth_of_the_share_has_to_gain_three_per_cent(gain: float, end: float
     predicted_ms = valleys(0.50)
     predicted_ms[GRID == 0.60] = 50.0 * (1.0 - gain)
     assert chosen(predicted_ms).shares[0] == pytest.approx(end)
+
+
+@pytest.mark.parametrize(("load", "end"), [(0.25, 0.50), (1.0, 0.60), (2.25, 0.60)])
+def test_in_quiet_hours_a_move_has_to_gain_more(load: float, end: float) -> None:
+    predicted_ms = valleys(0.50)
+    predicted_ms[GRID == 0.60] = 50.0 * (1.0 - 0.04)
+    facts = situation(model=LearnedModel(digest="m", profile=(load,) * 24))
+    assert choose(facts, "rule", predicted_ms, learned=False).shares[0] == pytest.approx(end)
+
+
+@pytest.mark.parametrize(("load", "times"), [(0.0, 10**0.5), (0.25, 2.0), (1.0, 1.0), (4.0, 0.5)])
+def test_a_gain_is_worth_what_the_load_is(load: float, times: float) -> None:
+    facts = situation(model=LearnedModel(digest="m", profile=(load,) * 24))
+    assert worth_of_gain(facts) == pytest.approx(times)
+    assert worth_of_gain(situation()) == 1.0
 
 
 def test_a_network_is_taken_at_its_word() -> None:
