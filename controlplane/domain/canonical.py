@@ -35,13 +35,13 @@ def digest(data: bytes) -> str:
 
 
 def plain(value: object) -> object:
-    """The value as JSON's types; fields that are None are left out."""
+    """The value as JSON's types; fields that are None are left out (of `SPARSE` classes more)."""
     # Most values are these: looking for what else they could be takes longer than all the rest.
     if type(value) in PLAIN:
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
-        return {name: plain(item) for name, item in fields if item is not None}
+        told = ((name, getattr(value, name), usual) for name, usual in _shape(type(value)))
+        return {name: plain(item) for name, item, usual in told if item not in usual}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
@@ -49,6 +49,21 @@ def plain(value: object) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+# Of a class with a true attribute of this name, fields that have their default are left out, too:
+# ten thousand routes are a third of the bytes and of the time.
+SPARSE = "SPARSE"
+
+
+@functools.cache
+def _shape(kind: Any) -> tuple[tuple[str, tuple[object, ...]], ...]:
+    """Each field with the values for which it is left out."""
+    sparse = getattr(kind, SPARSE, False)
+    return tuple(
+        (f.name, (None, f.default) if sparse and f.default is not dataclasses.MISSING else (None,))
+        for f in dataclasses.fields(kind)
+    )
 
 
 def decode(kind: type[T], data: bytes) -> T:
@@ -96,11 +111,15 @@ _hints = functools.cache(get_type_hints)
 
 def _dataclass(kind: Any, value: Mapping[str, Any]) -> Any:
     hints = _hints(kind)
-    known = {f.name for f in dataclasses.fields(kind)}
-    if unknown := sorted(set(value) - known):
+    if unknown := sorted(value.keys() - _names(kind)):
         raise KeyError(f"unknown fields {unknown}")
     found = {name: _typed(hints[name], item) for name, item in value.items()}
     return kind(**_nones(kind) | found)
+
+
+@functools.cache
+def _names(kind: Any) -> frozenset[str]:
+    return frozenset(field.name for field in dataclasses.fields(kind))
 
 
 @functools.cache

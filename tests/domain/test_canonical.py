@@ -3,6 +3,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -132,3 +133,23 @@ def test_the_memory_of_a_model_without_answers_comes_back() -> None:
     pair = Pair(time_s=2.0, predicted_ms=None, realised_ms=50.0, persisted_ms=50.0, span=0.0)
     state = GuardState(ledger=Ledger(model="m", pending=forecast, pairs=(pair,)))
     assert decode(GuardState, encode(state)) == state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sparse:
+    SPARSE: ClassVar[bool] = True
+
+    name: str
+    leaf: Leaf = Leaf(name="usual")
+    sizes: tuple[int, ...] = ()
+    note: str | None = None
+
+
+def test_a_sparse_value_leaves_out_what_has_its_default() -> None:
+    assert encode(Sparse(name="")) == b'{"name":""}'
+    told = Sparse(name="a", leaf=Leaf(name="b"), sizes=(1,), note="c")
+    for value in (Sparse(name="a"), told):
+        assert decode(Sparse, encode(value)) == value
+    assert encode((Sparse(name="a", leaf=Leaf(name="b", size=0.0)),)) == (
+        b'[{"leaf":{"name":"b","size":0.0},"name":"a"}]'
+    )

@@ -10,6 +10,7 @@ not depend on who was written first.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 # Weights of versions and limits of cohorts are in ten-thousandths.
 WHOLE = 10_000
@@ -195,6 +196,9 @@ class Route:
         tls: reference of the certificate of its hosts; "" is none.
         checks: test requests that run before each publication; not in a snapshot.
     """
+
+    # Most fields of most routes have their default; see `canonical`.
+    SPARSE: ClassVar[bool] = True
 
     id: str
     service: str = ""
