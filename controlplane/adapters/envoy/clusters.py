@@ -1,10 +1,11 @@
-"""A service as an Envoy cluster, its weights as an endpoint assignment.
+"""A service as Envoy clusters, its weights as endpoint assignments.
 
-Called by `render`. One cluster per service whose localities are the data centres, so that a
-change of weights is an endpoint push and nothing else. Must never read weights into the cluster.
+Called by `render`. One cluster per service, and one for each version that its endpoints name; the
+localities are the data centres, so that a change of weights is an endpoint push and nothing else.
+Must never read weights into the cluster.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from envoy.config.cluster.v3 import circuit_breaker_pb2, cluster_pb2, outlier_detection_pb2
 from envoy.config.core.v3 import base_pb2, config_source_pb2, health_check_pb2
@@ -12,7 +13,9 @@ from envoy.config.endpoint.v3 import endpoint_components_pb2, endpoint_pb2
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.wrappers_pb2 import UInt32Value
 
-from controlplane.domain.snapshot import CenterEndpoints, ServiceEndpoints
+from controlplane.domain.instances.hashing import BALANCE
+from controlplane.domain.instances.placement import EVERY_VERSION, Placement, Site, placement
+from controlplane.domain.snapshot import ServiceEndpoints
 from controlplane.domain.topology import HealthCheck, LoadBalancing
 
 # Envoy builds a Maglev table per cluster on its main thread: with 1,000 clusters the default
@@ -23,6 +26,19 @@ CONNECT_TIMEOUT_MS = 250
 INITIAL_FETCH_TIMEOUT_S = 5
 UNLIMITED = 10_000
 MAX_RETRIES = 1_000
+# Of Envoy's percentages, its own and without reserve.
+WHOLE_PERCENT = 100
+LB_POLICIES = {
+    LoadBalancing.MAGLEV: cluster_pb2.Cluster.MAGLEV,
+    LoadBalancing.BOUNDED_HASH: cluster_pb2.Cluster.MAGLEV,
+    LoadBalancing.ROUND_ROBIN: cluster_pb2.Cluster.ROUND_ROBIN,
+    LoadBalancing.LEAST_CONNECTIONS: cluster_pb2.Cluster.LEAST_REQUEST,
+}
+
+
+def cluster_name(service: str, version: str = EVERY_VERSION) -> str:
+    """Name of the cluster of a service, or of one version of it; no name has a colon in it."""
+    return service if version == EVERY_VERSION else f"{service}:{version}"
 
 
 def milliseconds(value: int) -> Duration:
@@ -30,10 +46,10 @@ def milliseconds(value: int) -> Duration:
     return Duration(seconds=value // 1_000, nanos=value % 1_000 * 1_000_000)
 
 
-def cluster(service: ServiceEndpoints) -> cluster_pb2.Cluster:
-    """The cluster of a service; endpoints and weights come separately."""
+def cluster(service: ServiceEndpoints, version: str = EVERY_VERSION) -> cluster_pb2.Cluster:
+    """The cluster of a service or a version of it; endpoints and weights come separately."""
     message = cluster_pb2.Cluster(
-        name=service.service,
+        name=cluster_name(service.service, version),
         type=cluster_pb2.Cluster.EDS,
         eds_cluster_config=cluster_pb2.Cluster.EdsClusterConfig(eds_config=over_ads()),
         connect_timeout=milliseconds(CONNECT_TIMEOUT_MS),
@@ -44,10 +60,13 @@ def cluster(service: ServiceEndpoints) -> cluster_pb2.Cluster:
         # A removed endpoint is removed now; by default Envoy keeps it until its checks fail.
         ignore_health_on_host_removal=True,
     )
-    if service.load_balancing is LoadBalancing.MAGLEV:
-        message.lb_policy = cluster_pb2.Cluster.MAGLEV
-        if sum(len(center.addresses) for center in service.centers) < SMALL_TABLE_ENDPOINTS:
-            message.maglev_lb_config.table_size.value = SMALL_TABLE
+    message.lb_policy = LB_POLICIES[service.load_balancing]
+    count = sum(len(center.addresses) for center in service.centers)
+    if service.load_balancing.sticky and count < SMALL_TABLE_ENDPOINTS:
+        message.maglev_lb_config.table_size.value = SMALL_TABLE
+    if service.load_balancing is LoadBalancing.BOUNDED_HASH:
+        bound = message.common_lb_config.consistent_hashing_lb_config.hash_balance_factor
+        bound.value = round(BALANCE * WHOLE_PERCENT)
     return message
 
 
@@ -61,26 +80,37 @@ def over_ads() -> config_source_pb2.ConfigSource:
 
 
 def assignment(
-    service: ServiceEndpoints, weights: Mapping[str, int]
+    service: ServiceEndpoints, weights: Mapping[str, int], version: str = EVERY_VERSION
 ) -> endpoint_pb2.ClusterLoadAssignment | None:
     """The endpoints with the weights, None when no weight is on a data centre with endpoints.
 
     Args:
-        weights: data centre -> basis points. Those above 0 share the first priority. Those at 0
-            stand behind it, each a priority of its own in the declared order: they get nothing
-            while the first can serve, and everything when it is dead.
+        weights: data centre -> basis points. Those above 0 share the first priority; their
+            standbys are the second. Those at 0 stand behind it, each a priority of its own in the
+            declared order: they get nothing while the first can serve, and everything when it is
+            dead.
+        version: of those endpoints only; one that stands at weight 0 alone gets everything.
 
     Envoy would acknowledge an assignment without weights and answer 503; so there is none then,
     and it keeps the one that it has.
     """
-    usable = [center for center in service.centers if center.addresses]
-    active = [center for center in usable if weights.get(center.datacenter, 0) > 0]
-    idle = [center for center in usable if weights.get(center.datacenter, 0) <= 0]
-    if not active:
+    placed = placement(service, weights, version)
+    if not placed.tiers or (version == EVERY_VERSION and not placed.bearing):
         return None
-    localities = [_locality(center, 0, weights[center.datacenter]) for center in active]
-    localities += [_locality(center, rank, 1) for rank, center in enumerate(idle, start=1)]
-    return endpoint_pb2.ClusterLoadAssignment(cluster_name=service.service, endpoints=localities)
+    message = endpoint_pb2.ClusterLoadAssignment(
+        cluster_name=cluster_name(service.service, version),
+        endpoints=[
+            _locality(site, priority, _host_weights(site, placed))
+            for priority, tier in enumerate(placed.tiers)
+            for site in tier
+        ],
+    )
+    if placed.standby:
+        # What is missing goes to the standby, no less and no more: with Envoy's usual reserve of
+        # 40 % the other data centres would take a part of it.
+        message.policy.overprovisioning_factor.value = WHOLE_PERCENT
+        message.policy.weighted_priority_health = True
+    return message
 
 
 def _balancing() -> cluster_pb2.Cluster.CommonLbConfig:
@@ -132,24 +162,33 @@ def _circuit_breakers() -> circuit_breaker_pb2.CircuitBreakers:
     return circuit_breaker_pb2.CircuitBreakers(thresholds=[limits])
 
 
+def _host_weights(site: Site, placed: Placement) -> tuple[int, ...]:
+    """Weights of a locality's endpoints; () where all are alike and nobody compares them."""
+    if placed.standby:
+        # They also say how much of a priority is well, so they must compare between localities.
+        return tuple(max(1, part * site.weight // WHOLE_PERCENT) for part in site.parts)
+    return () if set(site.ratio) == {1} else site.ratio
+
+
 def _locality(
-    center: CenterEndpoints, priority: int, weight: int
+    site: Site, priority: int, host_weights: tuple[int, ...]
 ) -> endpoint_components_pb2.LocalityLbEndpoints:
-    return endpoint_components_pb2.LocalityLbEndpoints(
-        locality=base_pb2.Locality(region=center.region, zone=center.datacenter),
-        lb_endpoints=_endpoints(center.addresses),
-        load_balancing_weight=UInt32Value(value=weight),
+    message = endpoint_components_pb2.LocalityLbEndpoints(
+        locality=base_pb2.Locality(region=site.region, zone=site.datacenter),
+        lb_endpoints=_endpoints(site),
+        load_balancing_weight=UInt32Value(value=max(1, site.weight)),
         priority=priority,
     )
+    for endpoint, weight in zip(message.lb_endpoints, host_weights, strict=False):
+        endpoint.load_balancing_weight.value = weight
+    return message
 
 
-def _endpoints(
-    addresses: Sequence[tuple[str, int]],
-) -> list[endpoint_components_pb2.LbEndpoint]:
+def _endpoints(site: Site) -> list[endpoint_components_pb2.LbEndpoint]:
     found = []
-    for host, port in addresses:
+    for instance in site.instances:
         endpoint = endpoint_components_pb2.LbEndpoint()
         address = endpoint.endpoint.address.socket_address
-        address.address, address.port_value = host, port
+        address.address, address.port_value = instance.address, instance.port
         found.append(endpoint)
     return found

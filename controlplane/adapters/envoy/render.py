@@ -14,16 +14,17 @@ from google.protobuf.message import Message
 from controlplane.adapters.envoy import clusters, listeners, routes
 from controlplane.adapters.envoy.resource_sets import regional_name
 from controlplane.domain.findings import Observation, Severity
+from controlplane.domain.instances.placement import EVERY_VERSION, versions
 from controlplane.domain.snapshot import Section, ServiceEndpoints, Snapshot, WeightSet
-from controlplane.domain.topology import EVERYWHERE, GatewayGroup, LoadBalancing
+from controlplane.domain.topology import EVERYWHERE, GatewayGroup
 from controlplane.domain.xds import ResourceType
 from controlplane.ports.outside import Artifact
 
 # Part names: `cluster/NAME`, `endpoint/NAME`, `route/NAME` for every group, `listener/GROUP`, and
-# `endpoint/NAME@REGION` for the groups of a region in place of the one without.
+# `endpoint/NAME@REGION` for the groups of a region in place of the one without. NAME of a cluster
+# is that of its service, with `:VERSION` for one of a version.
 Part = tuple[str, bytes]
 Weights = tuple[tuple[str, int], ...]
-EVERY_VERSION = "*"
 T = TypeVar("T")
 
 
@@ -62,9 +63,11 @@ class Renderer:
 
     def _clusters(self, snapshot: Snapshot) -> tuple[Part, ...]:
         def make() -> tuple[Part, ...]:
-            services = snapshot.content.endpoints.services
             return tuple(
-                _part(ResourceType.CLUSTER, s.service, clusters.cluster(s)) for s in services
+                _part(ResourceType.CLUSTER, message.name, message)
+                for service in snapshot.content.endpoints.services
+                for version in _of_service(service)
+                for message in (clusters.cluster(service, version),)
             )
 
         return self._remember(("clusters", snapshot.digests[Section.ENDPOINTS]), make)
@@ -76,16 +79,15 @@ class Renderer:
         for service in snapshot.content.endpoints.services:
             for region, given in weights.get(service.service, {EVERYWHERE: ()}).items():
                 key = ("assignment", service, region, given)
-                part = self._remember(key, partial(_assignment, service, region, given))
-                if part is not None:
-                    parts.append(part)
-                elif region == EVERYWHERE:
+                made = self._remember(key, partial(_assignments, service, region, given))
+                parts += made
+                if not made and region == EVERYWHERE:
                     notes.append(_nothing_to_serve(service))
         return parts, notes
 
     def _listeners(self, snapshot: Snapshot) -> Iterator[Part]:
         services = snapshot.content.endpoints.services
-        sticky = any(s.load_balancing is LoadBalancing.MAGLEV for s in services)
+        sticky = any(s.load_balancing.sticky for s in services)
         stickiness = listeners.Stickiness.COOKIE if sticky else listeners.Stickiness.NONE
         for group in snapshot.content.routes.gateways:
             yield self._remember(
@@ -119,10 +121,19 @@ def _by_region(
     return found
 
 
-def _assignment(service: ServiceEndpoints, region: str, weights: Weights) -> Part | None:
-    message = clusters.assignment(service, dict(weights))
-    name = regional_name(service.service, "" if region == EVERYWHERE else region)
-    return None if message is None else _part(ResourceType.ENDPOINT, name, message)
+def _of_service(service: ServiceEndpoints) -> tuple[str, ...]:
+    """What has a cluster of its own: the service, and each version that its endpoints name."""
+    return (EVERY_VERSION, *versions(service))
+
+
+def _assignments(service: ServiceEndpoints, region: str, weights: Weights) -> tuple[Part, ...]:
+    own = "" if region == EVERYWHERE else region
+    made = (clusters.assignment(service, dict(weights), one) for one in _of_service(service))
+    return tuple(
+        _part(ResourceType.ENDPOINT, regional_name(message.cluster_name, own), message)
+        for message in made
+        if message is not None
+    )
 
 
 def _nothing_to_serve(service: ServiceEndpoints) -> Observation:

@@ -14,7 +14,7 @@ from controlplane.adapters.envoy.clusters import milliseconds
 from controlplane.adapters.envoy.packing import packed
 from controlplane.adapters.envoy.sticky import STICKY_COOKIE
 from controlplane.domain.snapshot import ServiceEndpoints
-from controlplane.domain.topology import LoadBalancing, RetryPolicy
+from controlplane.domain.topology import RetryPolicy
 
 RETRY_IDEMPOTENT = "connect-failure,refused-stream,reset-before-request,reset,gateway-error"
 # These two mean that no endpoint has seen the request.
@@ -40,7 +40,7 @@ def action(
             cluster=service.service, timeout=milliseconds(service.timeout_ms), retry_policy=retry
         ),
     )
-    if service.load_balancing is LoadBalancing.MAGLEV:
+    if service.load_balancing.sticky:
         route.route.hash_policy.extend(_hash_policy())
     return route
 
