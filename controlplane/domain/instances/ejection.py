@@ -81,7 +81,7 @@ def after(health: Health, event: Event, now_s: float, limits: Limits) -> Health:
             return replace(health, failures=0)
         case Event.NEIGHBOUR_FAILED:
             return _suspected(health)
-        case Event.FAILED:
+        case _:
             return _failed(health, now_s, limits)
 
 
