@@ -63,7 +63,7 @@ def simulate(
 ) -> None:
     """Simulate data centres under the historical shares; one row a minute, nothing removed."""
     place = world.load_world(world_name)
-    whole_file.check_places(out, truth_out)
+    whole_file.check_places(out, truth_out, read=(*_world_files((world_name,)), trace))
     # The last minute only gives the label of the row before it.
     minutes = round(days * DAY_MINUTES) + 1
     arrival_rps = arrivals.for_run(trace, place.arrivals.peak_rps, minutes)
@@ -169,10 +169,11 @@ def backtest(
     from training.backtest import page, progress, result
     from training.backtest.tournament import Plan, run
 
-    whole_file.check_places(json_out, html)
+    places = _names(worlds)
+    whole_file.check_places(json_out, html, read=_world_files(places))
     plan = Plan(
         contestants=_names(strategies),
-        worlds=_names(worlds),
+        worlds=places,
         days=days,
         seeds=seeds,
         processes=processes,
@@ -211,13 +212,14 @@ def write_report(
 ) -> None:
     """Write the report of a trained version as one HTML file that needs no network."""
     artifact = _loaded(directory)
+    page = directory / "report.html" if out is None else out
+    whole_file.check_places(page, read=(data, *keeping.files_of(directory)))
     if data is not None:
         from training.reports import measuring
 
         settings = _settings(artifact.kind)
         measured = measuring.measure(dataset.read_csv(data), artifact, settings)
         keeping.save(measured, directory)
-    page = directory / "report.html" if out is None else out
     try:
         found = keeping.load(directory, artifact.digest)
         content = document.of_one(sheet.sheet(artifact, found))
@@ -265,6 +267,11 @@ def _settings(name: str) -> TrainingSettings:
 def _names(text: str) -> tuple[str, ...]:
     """Read "a,b": each once, in that order."""
     return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def _world_files(worlds: tuple[str, ...]) -> tuple[Path, ...]:
+    """Those of them that are files."""
+    return tuple(Path(name) for name in worlds if name.endswith(".toml"))
 
 
 def _refuse(error: ControlPlaneError) -> None:

@@ -33,7 +33,7 @@ def whole(path: Path) -> Iterator[Path]:
             beside.unlink(missing_ok=True)
 
 
-def check_places(*paths: Path | None, read: Sequence[Path] = ()) -> None:
+def check_places(*paths: Path | None, read: Sequence[Path | None] = ()) -> None:
     """Find out now, and not after hours, that a result cannot be written.
 
     Args:
@@ -42,7 +42,7 @@ def check_places(*paths: Path | None, read: Sequence[Path] = ()) -> None:
     Raises:
         Invalid: `out_unwritable`; `option_invalid`: two results in one file, or one in `read`.
     """
-    taken = {path.resolve() for path in read}
+    taken = {path.resolve() for path in read if path is not None}
     for path in (path for path in paths if path is not None):
         with _telling(path):
             if path.resolve() in taken:

@@ -12,6 +12,11 @@ from models.reports.encoding import MAX_BYTES, decode, encode
 from models.reports.report import Report
 
 
+def files_of(directory: Path) -> tuple[Path, ...]:
+    """The files of a version and its report, there or not."""
+    return tuple(directory / name for name in (files.JSON_NAME, files.NPZ_NAME, files.REPORT_NAME))
+
+
 def save(report: Report, directory: Path) -> None:
     """Write report.json into a directory that `storage.save` made."""
     partial = directory / f"{files.REPORT_NAME}.partial"

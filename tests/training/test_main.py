@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from models import storage
+from tests.model_artifacts import artifact
 from training import __main__ as command
 
 Run = Callable[..., tuple[int, str, str]]
@@ -100,6 +102,33 @@ def test_simulate_replays_a_trace(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("simulate", *options, "--days", "0.05", "--json")
     assert code == 0
     assert json.loads(out)["rows"] == 72
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "simulate --out a/trace.csv --trace trace.csv",
+        "simulate --out mine.toml --world mine.toml",
+        "simulate --out new.csv --truth a/mine.toml --world mine.toml",
+        "backtest --worlds W1,mine.toml --json mine.toml",
+        "report m --out m/model.json",
+        "report m --out m/report.json",
+        "report m --out a/rows.csv --data rows.csv",
+    ],
+)
+def test_no_result_overwrites_what_it_is_made_of(
+    run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").symlink_to(tmp_path)
+    (tmp_path / "trace.csv").write_text("count\n" + "5\n" * 50_000)
+    (tmp_path / "mine.toml").write_text('like = "W1"\n')
+    storage.save(artifact(), tmp_path / "m")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
+    code, _, err = run(*told.split())
+    assert (code, "[option_invalid]" in err) == (2, True), err
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
+    assert data in before
 
 
 def test_a_missing_model_is_named(run: Run, tmp_path: Path) -> None:
