@@ -5,7 +5,7 @@ Called wherever a fleet comes in or goes out as a document.
 
 from dataclasses import replace
 
-from controlplane.domain.routing.callers import Consumer
+from controlplane.domain.routing.callers import CallerPolicy, Consumer, Grant
 from controlplane.domain.routing.route import Condition, HeaderChanges, Route
 from controlplane.domain.topology import ROLE_ORDER, Cluster, Datacenter, Fleet, Service
 
@@ -36,10 +36,13 @@ def normalized(fleet: Fleet) -> Fleet:
             replace(one, sni=tuple(sorted(one.sni)), gateways=tuple(sorted(one.gateways)))
             for one in sorted(fleet.l4_routes, key=lambda r: r.id)
         ),
-        callers=tuple(sorted(fleet.callers, key=lambda c: c.name)),
+        callers=tuple(_policy(one) for one in sorted(fleet.callers, key=lambda c: c.name)),
         consumers=tuple(_consumer(one) for one in sorted(fleet.consumers, key=lambda c: c.name)),
         certificates=tuple(sorted(fleet.certificates, key=lambda c: c.name)),
-        zones=tuple(sorted(fleet.zones, key=lambda z: z.name)),
+        zones=tuple(
+            replace(one, functions=tuple(sorted(one.functions)), sources=tuple(sorted(one.sources)))
+            for one in sorted(fleet.zones, key=lambda z: z.name)
+        ),
         metric_sources=tuple(
             replace(source, queries=tuple(sorted(source.queries)))
             for source in sorted(fleet.metric_sources, key=lambda s: s.name)
@@ -87,11 +90,30 @@ def _changes(changes: HeaderChanges | None) -> HeaderChanges | None:
     return HeaderChanges(set=tuple(sorted(changes.set)), remove=tuple(sorted(changes.remove)))
 
 
+def _policy(policy: CallerPolicy) -> CallerPolicy:
+    if policy.jwt is None:
+        return policy
+    audiences, claims = sorted(policy.jwt.audiences), sorted(policy.jwt.claims)
+    return replace(
+        policy, jwt=replace(policy.jwt, audiences=tuple(audiences), claims=tuple(claims))
+    )
+
+
 def _consumer(consumer: Consumer) -> Consumer:
     return replace(
         consumer,
         credentials=tuple(sorted(consumer.credentials, key=lambda c: (c.policy, c.type, c.value))),
-        grants=tuple(sorted(consumer.grants, key=lambda g: (g.routes, g.labels, g.zones))),
+        grants=tuple(
+            sorted(map(_grant, consumer.grants), key=lambda g: (g.routes, g.labels, g.zones))
+        ),
+    )
+
+
+def _grant(grant: Grant) -> Grant:
+    return Grant(
+        routes=tuple(sorted(grant.routes)),
+        labels=tuple(sorted(grant.labels)),
+        zones=tuple(sorted(grant.zones)),
     )
 
 

@@ -23,6 +23,7 @@ from controlplane.api.fleet_document.reading import (
     name,
     text_of,
 )
+from controlplane.domain.routing.callers import IDENTITY_HEADERS
 from controlplane.domain.routing.route import (
     WHOLE,
     Cohort,
@@ -122,6 +123,8 @@ def _condition(place: Place) -> Condition:
     entries = fields(place, ("part", "name", "type", "value"))
     part = entries.optional("part", choice(Part), Part.HEADER)
     named = entries.required("name", NAMES[part], "")
+    if part is Part.HEADER and named in IDENTITY_HEADERS:
+        entries.places["name"].report("another header; gateways remove this one from requests")
     if part is Part.HEADER and named in HOST_HEADERS:
         entries.places["name"].report("another header; a route has hosts for this one")
     kind, value = _text_match(entries)

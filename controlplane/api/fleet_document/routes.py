@@ -109,6 +109,8 @@ class Surroundings:
     services: Collection[str]
     gateways: Collection[str]
     now_s: float
+    callers: Collection[str] = ()
+    certificates: Collection[str] = ()
 
 
 def routes(place: Place, around: Surroundings) -> tuple[Route, ...]:
@@ -167,6 +169,7 @@ _PLAIN_RULE = _more(_PLAIN)
 def _route(entries: Fields, around: Surroundings) -> Route:
     opt = entries.optional
     group = reference("gateway group", around.gateways)
+    caller = reference("caller policy", around.callers)
     begins, ends = _validity(entries, around.now_s)
     read = Route(
         id=entries.required("id", name, ""),
@@ -188,12 +191,12 @@ def _route(entries: Fields, around: Surroundings) -> Route:
         request_headers=opt("request_headers", actions.header_changes, None),
         response_headers=opt("response_headers", actions.header_changes, None),
         transform=opt("transform", name, ""),
-        authentication=opt("authentication", several(name, "caller policies"), ()),
+        authentication=opt("authentication", several(caller, "caller policies"), ()),
         timeout_ms=opt("timeout_ms", integer(1, 3_600_000), None),
         retries=opt("retries", integer(0, 100), None),
         valid_from_s=begins,
         valid_until_s=ends,
-        tls=opt("tls", name, ""),
+        tls=opt("tls", reference("certificate", around.certificates), ""),
         labels=opt("labels", pairs(name, ARGUMENT), ()),
         checks=opt("checks", _checks, ()),
     )

@@ -1,8 +1,9 @@
 """The shape of a fleet document: data centres and gateways, and how the parts refer."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from controlplane.api.fleet_document.addresses import listen_address
+from controlplane.api.fleet_document.callers import policy
 from controlplane.api.fleet_document.clusters import (
     CAPACITY_RPS,
     MACHINE_KEYS,
@@ -10,6 +11,7 @@ from controlplane.api.fleet_document.clusters import (
     Sites,
     machines,
 )
+from controlplane.api.fleet_document.consumers import Declared, consumer
 from controlplane.api.fleet_document.findings import listed
 from controlplane.api.fleet_document.nodes import Listing, Node, Scalar, Table
 from controlplane.api.fleet_document.reading import (
@@ -25,6 +27,8 @@ from controlplane.api.fleet_document.reading import (
 from controlplane.api.fleet_document.routes import Surroundings, l4_routes, routes, whitelists
 from controlplane.api.fleet_document.services import service
 from controlplane.api.fleet_document.sources import source
+from controlplane.api.fleet_document.zones import certificate, zone
+from controlplane.domain.routing.callers import CallerMethod
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Pool, Role
 
 FLEET_KEYS = (
@@ -35,9 +39,14 @@ FLEET_KEYS = (
     "routes",
     "whitelists",
     "l4_routes",
+    "callers",
+    "consumers",
+    "certificates",
+    "zones",
     "metric_sources",
 )
 
+GATEWAY_KEYS = ("name", "listen_address", "listen_port", "region", "tls_port", "zone")
 USUAL_GROUP = GatewayGroup(name="")
 
 
@@ -51,8 +60,17 @@ def fleet(place: Place, now_s: float = 0.0) -> Fleet:
     datacenters = _declared(place.node, "datacenters")
     services = _declared(place.node, "services")
     around = Surroundings(
-        services=services, gateways=_declared(place.node, "gateways"), now_s=now_s
+        services=services,
+        gateways=_declared(place.node, "gateways"),
+        callers=_declared(place.node, "callers"),
+        certificates=_declared(place.node, "certificates"),
+        now_s=now_s,
     )
+    zones = _declared(place.node, "zones")
+    known = Declared(
+        policies=_methods(place.node), routes=_declared(place.node, "routes", "id"), zones=zones
+    )
+    consumers = _declared(place.node, "consumers")
     pools: tuple[Pool, ...] = entries.optional(
         "pools", lambda at: _named(at, lambda item: _pool(item, datacenters)), ()
     )
@@ -63,21 +81,46 @@ def fleet(place: Place, now_s: float = 0.0) -> Fleet:
         services=entries.optional(
             "services", lambda at: _named(at, lambda item: service(item, sites)), ()
         ),
-        gateways=entries.optional("gateways", lambda at: _named(at, _gateway), ()),
+        gateways=entries.optional(
+            "gateways", lambda at: _named(at, lambda item: _gateway(item, zones)), ()
+        ),
         routes=entries.optional("routes", lambda at: routes(at, around), ()),
         whitelists=entries.optional("whitelists", whitelists, ()),
         l4_routes=entries.optional("l4_routes", lambda at: l4_routes(at, around), ()),
+        callers=entries.optional(
+            "callers", lambda at: _named(at, lambda item: policy(item, consumers)), ()
+        ),
+        consumers=entries.optional(
+            "consumers", lambda at: _named(at, lambda item: consumer(item, known)), ()
+        ),
+        certificates=entries.optional("certificates", lambda at: _named(at, certificate), ()),
+        zones=entries.optional("zones", lambda at: _named(at, zone), ()),
         metric_sources=entries.optional("metric_sources", lambda at: _named(at, source), ()),
     )
 
 
-def _declared(root: Node, section: str) -> Collection[str]:
+def _declared(root: Node, section: str, name_key: str = "name") -> Collection[str]:
     """Names in one section, read first, so that the order of sections does not matter."""
-    lists = [value for key, value in _entries(root) if key == section]
-    tables = [item for node in lists if isinstance(node, Listing) for item in node.items]
-    values = [value for table in tables for key, value in _entries(table) if key == "name"]
+    tables = _tables(root, section)
+    values = [value for table in tables for key, value in _entries(table) if key == name_key]
     # Keys of a dictionary: thousands of routes look their service up here.
     return dict.fromkeys(value.text for value in values if isinstance(value, Scalar))
+
+
+def _methods(root: Node) -> Mapping[str, CallerMethod | None]:
+    """Caller policies with their method, None where it has its own finding."""
+    found: dict[str, CallerMethod | None] = {}
+    for table in _tables(root, "callers"):
+        entries = dict(_entries(table))
+        given = [method for method in CallerMethod if method in entries]
+        if isinstance(named := entries.get("name"), Scalar):
+            found[named.text] = given[0] if len(given) == 1 else None
+    return found
+
+
+def _tables(root: Node, section: str) -> list[Node]:
+    lists = [value for key, value in _entries(root) if key == section]
+    return [item for node in lists if isinstance(node, Listing) for item in node.items]
 
 
 def _entries(node: Node) -> list[tuple[str, Node]]:
@@ -138,13 +181,18 @@ def _pool(place: Place, datacenters: Collection[str]) -> Pool:
     )
 
 
-def _gateway(place: Place) -> GatewayGroup:
-    entries = fields(place, ("name", "listen_address", "listen_port", "region"))
-    return GatewayGroup(
+def _gateway(place: Place, zones: Collection[str]) -> GatewayGroup:
+    entries = fields(place, GATEWAY_KEYS)
+    read = GatewayGroup(
         name=entries.required("name", name, ""),
         listen_address=entries.optional(
             "listen_address", listen_address, USUAL_GROUP.listen_address
         ),
         listen_port=entries.optional("listen_port", PORT, USUAL_GROUP.listen_port),
         region=entries.optional("region", name, None),
+        tls_port=entries.optional("tls_port", PORT, None),
+        zone=entries.optional("zone", reference("zone", zones), ""),
     )
+    if read.tls_port == read.listen_port:
+        entries.places["tls_port"].report("another port than listen_port")
+    return read
