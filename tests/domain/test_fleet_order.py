@@ -80,3 +80,17 @@ def test_everything_is_in_canonical_order() -> None:
     assert [(e.address, e.port) for e in clusters[1].endpoints] == [("a", 1), ("a", 2), ("b", 1)]
     assert ordered.service("b").static_shares == (("beijing-1", 0.6), ("beijing-2", 0.4))
     assert normalized(ordered) == ordered
+
+
+def test_clusters_of_one_data_center_go_by_name_and_standbys_last() -> None:
+    one = service()
+    own, other = one.clusters
+    names = [("b", False), ("a", True), ("a", False)]
+    mixed = [replace(own, name=name, standby=standby) for name, standby in names]
+    ordered = normalized(fleet(replace(one, clusters=(other, *mixed)))).services[0].clusters
+    assert [(c.datacenter, c.name, c.standby) for c in ordered] == [
+        ("beijing-1", "a", False),
+        ("beijing-1", "b", False),
+        ("beijing-1", "a", True),
+        ("beijing-2", "", False),
+    ]

@@ -34,3 +34,32 @@ def test_a_shared_pool_describes_the_machines_of_its_clusters() -> None:
     assert found[0] == own
     assert (found[1].capacity_rps, found[1].servers, found[1].idle_cpu) == (50.0, 7, 0.1)
     assert resolved(facts, one) is one
+
+
+def test_clusters_of_one_data_center_are_one_to_decide_about() -> None:
+    one = service()
+    own, other = one.clusters
+    described = replace(own, name="a", idle_cpu=0.1, full_cpu=0.9)
+    second = replace(described, name="b", capacity_rps=240.0, idle_cpu=0.3, servers=2)
+    spare = replace(own, name="spare", standby=True)
+    several = replace(one, clusters=(described, second, spare, other))
+    first, last = several.centers
+    assert last is other
+    assert (first.capacity_rps, first.servers, first.standby) == (320.0, 10, False)
+    assert (first.idle_cpu, first.full_cpu) == (pytest.approx(0.25), pytest.approx(0.9))
+    assert first.endpoints == (*described.endpoints, *second.endpoints)
+    assert several.cluster("beijing-1") == first
+    assert resolved(fleet(several), several).clusters == several.centers
+    assert one.centers is one.clusters
+    open_ended = replace(one, clusters=(described, replace(second, servers=None, idle_cpu=None)))
+    assert (open_ended.centers[0].servers, open_ended.centers[0].idle_cpu) == (None, None)
+
+
+def test_clusters_on_one_pool_count_it_once() -> None:
+    one = service()
+    own, other = one.clusters
+    pooled = replace(own, capacity_rps=0.0, servers=None, pool="p", cost=2.0)
+    several = replace(one, clusters=(pooled, replace(pooled, name="b"), other))
+    pool = Pool(name="p", datacenter="beijing-1", capacity_rps=300.0, servers=7, idle_cpu=0.1)
+    found = resolved(replace(fleet(several), pools=(pool,)), several).clusters
+    assert (found[0].capacity_rps, found[0].servers, found[0].idle_cpu) == (150.0, 7, 0.1)

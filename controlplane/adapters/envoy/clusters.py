@@ -5,7 +5,8 @@ localities are the data centres, so that a change of weights is an endpoint push
 Must never read weights into the cluster.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 
 from envoy.config.cluster.v3 import circuit_breaker_pb2, cluster_pb2, outlier_detection_pb2
 from envoy.config.core.v3 import base_pb2, config_source_pb2, health_check_pb2
@@ -14,7 +15,13 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.wrappers_pb2 import UInt32Value
 
 from controlplane.domain.instances.hashing import BALANCE
-from controlplane.domain.instances.placement import EVERY_VERSION, Placement, Site, placement
+from controlplane.domain.instances.placement import (
+    EVERY_VERSION,
+    Instance,
+    Placement,
+    Site,
+    placement,
+)
 from controlplane.domain.snapshot import ServiceEndpoints
 from controlplane.domain.topology import HealthCheck, LoadBalancing
 
@@ -100,16 +107,17 @@ def assignment(
     message = endpoint_pb2.ClusterLoadAssignment(
         cluster_name=cluster_name(service.service, version),
         endpoints=[
-            _locality(site, priority, _host_weights(site, placed))
+            locality
             for priority, tier in enumerate(placed.tiers)
-            for site in tier
+            for locality in _localities(tier, priority)
         ],
     )
     if placed.standby:
         # What is missing goes to the standby, no less and no more: with Envoy's usual reserve of
-        # 40 % the other data centres would take a part of it.
+        # 40 % the others would take a part of it.
         message.policy.overprovisioning_factor.value = WHOLE_PERCENT
         message.policy.weighted_priority_health = True
+        _weigh_hosts(message, placed)
     return message
 
 
@@ -162,33 +170,61 @@ def _circuit_breakers() -> circuit_breaker_pb2.CircuitBreakers:
     return circuit_breaker_pb2.CircuitBreakers(thresholds=[limits])
 
 
-def _host_weights(site: Site, placed: Placement) -> tuple[int, ...]:
-    """Weights of a locality's endpoints; () where all are alike and nobody compares them."""
-    if placed.standby:
-        # They also say how much of a priority is well, so they must compare between localities.
-        return tuple(max(1, part * site.weight // WHOLE_PERCENT) for part in site.parts)
-    return () if set(site.ratio) == {1} else site.ratio
+def _weigh_hosts(message: endpoint_pb2.ClusterLoadAssignment, placed: Placement) -> None:
+    """Each host's part of all traffic: it says how much of a priority is well."""
+    parts = (
+        max(1, part * site.weight // WHOLE_PERCENT)
+        for tier in placed.tiers
+        for site in tier
+        for part in site.parts
+    )
+    hosts = (host for locality in message.endpoints for host in locality.lb_endpoints)
+    for host, part in zip(hosts, parts, strict=True):
+        host.load_balancing_weight.value = part
+
+
+def _localities(
+    tier: Sequence[Site], priority: int
+) -> Iterator[endpoint_components_pb2.LocalityLbEndpoints]:
+    """A locality for each data centre, or for each of its clusters where it has several.
+
+    Hosts of one locality with weights of their own would do as well until one cluster dies: then
+    Envoy's Maglev would leave all of the data centre's traffic to the other.
+    """
+    clusters = [tuple(_clusters(site)) for site in tier]
+    if all(len(several) == 1 for several in clusters):
+        for site in tier:
+            yield _locality(site.instances, site.region, priority, max(1, site.weight))
+        return
+    for site, several in zip(tier, clusters, strict=True):
+        for instances, parts in several:
+            weight = max(1, parts * site.weight // WHOLE_PERCENT)
+            named = "" if len(several) == 1 else instances[0].cluster
+            yield _locality(instances, site.region, priority, weight, named)
+
+
+def _clusters(site: Site) -> Iterator[tuple[tuple[Instance, ...], int]]:
+    """The instances of each cluster of a site, with their parts together."""
+    rows = zip(site.instances, site.parts, strict=True)
+    for _, own in groupby(rows, key=lambda row: row[0].cluster):
+        instances, parts = zip(*own, strict=True)
+        yield instances, sum(parts)
 
 
 def _locality(
-    site: Site, priority: int, host_weights: tuple[int, ...]
+    instances: Sequence[Instance], region: str, priority: int, weight: int, cluster: str = ""
 ) -> endpoint_components_pb2.LocalityLbEndpoints:
-    message = endpoint_components_pb2.LocalityLbEndpoints(
-        locality=base_pb2.Locality(region=site.region, zone=site.datacenter),
-        lb_endpoints=_endpoints(site),
-        load_balancing_weight=UInt32Value(value=max(1, site.weight)),
+    zone = instances[0].datacenter
+    return endpoint_components_pb2.LocalityLbEndpoints(
+        locality=base_pb2.Locality(region=region, zone=zone, sub_zone=cluster),
+        lb_endpoints=[_endpoint(instance) for instance in instances],
+        load_balancing_weight=UInt32Value(value=weight),
         priority=priority,
     )
-    for endpoint, weight in zip(message.lb_endpoints, host_weights, strict=False):
-        endpoint.load_balancing_weight.value = weight
-    return message
 
 
-def _endpoints(site: Site) -> list[endpoint_components_pb2.LbEndpoint]:
-    found = []
-    for instance in site.instances:
-        endpoint = endpoint_components_pb2.LbEndpoint()
-        address = endpoint.endpoint.address.socket_address
-        address.address, address.port_value = instance.address, instance.port
-        found.append(endpoint)
-    return found
+def _endpoint(instance: Instance) -> endpoint_components_pb2.LbEndpoint:
+    endpoint = endpoint_components_pb2.LbEndpoint()
+    address = endpoint.endpoint.address.socket_address
+    address.address, address.port_value = instance.address, instance.port
+    return endpoint
