@@ -124,6 +124,7 @@ def train(
     --servers, --idle-cpu and --full-cpu are what the fleet declares; left out, they are fitted.
     A data set that names its centers, two or more, gets a queue law for each and no network.
     """
+    whole_file.check_folder(out)
     order = making.Order(
         data=data,
         service=service,
@@ -238,6 +239,8 @@ def main() -> None:
         app()
     except ControlPlaneError as error:
         _refuse(error)
+    except ArtifactError as error:
+        _refuse(Invalid("model_invalid", f"these rows make no model: {error}"))
     except ModuleNotFoundError as error:
         message = (
             f"training needs {error.name}, which is missing: pip install 'signalbox[training]'"

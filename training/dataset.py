@@ -7,7 +7,6 @@ of that next period, so that training sees what serving will see. An empty cell 
 
 import csv
 import hashlib
-import io
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +20,10 @@ from training.dataset_text import (
     check_amount,
     check_label,
     check_share,
+    in_order,
     numbers,
     read_text,
+    records,
 )
 from training.whole_file import whole
 
@@ -135,7 +136,7 @@ def read_csv(path: Path) -> Dataset:
 
 def parse_csv(text: str, source: str) -> Dataset:
     """Read a data set from text; `source` names it in errors, else as `read_csv`."""
-    rows = list(csv.reader(io.StringIO(text)))
+    rows = records(text, source)
     header = tuple(rows[0]) if rows else ()
     if set(header) != set(COLUMNS) or len(header) != len(COLUMNS):
         missing, unknown = sorted(set(COLUMNS) - set(header)), sorted(set(header) - set(COLUMNS))
@@ -147,8 +148,7 @@ def parse_csv(text: str, source: str) -> Dataset:
     table = numbers(rows[1:], len(COLUMNS), source)
     table = table[:, [header.index(name) for name in COLUMNS]]
     complete = np.isfinite(table[:, [0, -2, -1]]).all(axis=1)
-    table = table[complete]
-    dataset = _from_table(table[np.argsort(table[:, 0], kind="stable")])
+    dataset = _from_table(in_order(table[complete], source))
     _check(dataset, source)
     return dataset
 

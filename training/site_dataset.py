@@ -7,7 +7,6 @@ block of columns `NAME:metric`, primary first. An empty cell is missing.
 
 import csv
 import hashlib
-import io
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +20,10 @@ from training.dataset_text import (
     check_amount,
     check_label,
     check_share,
+    in_order,
     numbers,
     read_text,
+    records,
 )
 from training.whole_file import whole
 
@@ -94,12 +95,11 @@ def read_csv(path: Path) -> SiteDataset:
     Raises:
         Invalid: not a file, a column is missing or unknown, a cell is no number or impossible.
     """
-    rows = list(csv.reader(io.StringIO(read_text(path))))
+    rows = records(read_text(path), str(path))
     header = tuple(rows[0]) if rows else ()
     centers = _centers(header, str(path))
     table = numbers(rows[1:], len(header), str(path))
-    table = table[np.isfinite(table[:, [0, -1]]).all(axis=1)]
-    table = table[np.argsort(table[:, 0], kind="stable")]
+    table = in_order(table[np.isfinite(table[:, [0, -1]]).all(axis=1)], str(path))
     _check(header, table, str(path))
     return _from_table(centers, table)
 

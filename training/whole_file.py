@@ -55,6 +55,21 @@ def check_places(*paths: Path | None, read: Sequence[Path | None] = ()) -> None:
                 trial.unlink()
 
 
+def check_folder(path: Path) -> None:
+    """Find out now that no file can be written into a folder, there or yet to be made.
+
+    Raises:
+        Invalid: `out_unwritable`.
+    """
+    with _telling(path):
+        nearest = next(one for one in (path, *path.absolute().parents) if one.exists())
+        if not nearest.is_dir():
+            raise NotADirectoryError(f"{nearest} is no folder")
+        trial = _beside(nearest / path.name)
+        trial.touch()
+        trial.unlink()
+
+
 @contextmanager
 def _telling(path: Path) -> Iterator[None]:
     try:

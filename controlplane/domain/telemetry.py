@@ -32,6 +32,8 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "connection_limit": (1.0, 1e9),
     "pool_use": (0.0, 1.0),
 }
+# A mean response time below a microsecond is none; nothing can be learned from it.
+LEAST_RESPONSE_MS = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

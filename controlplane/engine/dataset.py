@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
 from controlplane.domain.decisions import Split
 from controlplane.domain.errors import Invalid
-from controlplane.domain.telemetry import Sample
+from controlplane.domain.telemetry import LEAST_RESPONSE_MS, Sample
 from controlplane.domain.topology import Service
 from controlplane.ports.stores import Pages
 
@@ -129,7 +129,9 @@ class RowMaker:
         time_s = group[0].time_s
         shares = self._history.at(time_s, group)
         response_time_ms = _mean_response_time(label)
-        known = all(map(math.isfinite, (*shares, response_time_ms)))
+        # One minute without a response time must not make the whole set impossible.
+        told = LEAST_RESPONSE_MS <= response_time_ms < math.inf
+        known = told and all(map(math.isfinite, shares))
         if known and self._takes(time_s):
             self._writer.writerow([time_s, *_cells(group, shares), response_time_ms])
             self.rows += 1

@@ -55,6 +55,17 @@ def test_gaps_make_no_rows() -> None:
     assert {float(row["ratio"]) for row in rows} == {0.5}
 
 
+def test_a_minute_without_a_response_time_is_left_out_alone() -> None:
+    samples = [
+        sample(center, time_s, response_time_ms=0.0 if time_s == 180.0 else 40.0)
+        for time_s in (60.0, 120.0, 180.0, 240.0)
+        for center in ("beijing-1", "beijing-2")
+    ]
+    rows = _rows(dataset(service(), samples, [], 60.0))
+    assert [float(row["time_s"]) for row in rows] == [60.0, 180.0]
+    assert {float(row["response_time_ms"]) for row in rows} == {40.0}
+
+
 def test_one_center_is_refused() -> None:
     alone = replace(service(), clusters=service().clusters[:1])
     with pytest.raises(Invalid, match="has 1 data centres"):

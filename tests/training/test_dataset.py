@@ -80,6 +80,15 @@ def test_rows_without_label_or_ratio_are_left_out(rows: Dataset, tmp_path: Path)
         ("secondary_request_rate_rps", "-1", "not negative"),
         ("secondary_memory", "much", "line 2"),
         ("response_time_ms", "0", "above 0"),
+        ("response_time_ms", "1e-300", "above 0"),
+        ("response_time_ms", "1e300", "at the most"),
+        ("primary_ingress_bandwidth_bps", "1e300", "at the most"),
+        ("primary_request_rate_rps", "1" + "0" * 5000, "at the most"),
+        ("primary_request_rate_rps", "1_000", "line 2"),
+        ("secondary_request_rate_rps", "١٢", "line 2"),
+        ("time_s", "1740787200000", "epoch seconds"),
+        ("time_s", "1e300", "epoch seconds"),
+        ("time_s", "-60", "epoch seconds"),
     ],
 )
 def test_an_impossible_cell_is_named(
@@ -91,6 +100,35 @@ def test_an_impossible_cell_is_named(
     lines[1] = ",".join(cells)
     with pytest.raises(Invalid, match=message):
         dataset.parse_csv("\n".join(lines), "rows.csv")
+
+
+def test_what_stands_twice_counts_once(rows: Dataset, tmp_path: Path) -> None:
+    lines = text_of(rows, tmp_path)
+    straight = dataset.parse_csv("\n".join(lines), "a")
+    assert np.isnan(straight.primary.memory).any()
+    twice = dataset.parse_csv("\n".join([*lines, *lines[1:]]), "b")
+    assert twice.digest() == straight.digest()
+
+
+def test_two_rows_about_one_time_are_refused(rows: Dataset, tmp_path: Path) -> None:
+    lines = text_of(rows, tmp_path)
+    other = lines[7].split(",")
+    other[1] = "1.5"
+    with pytest.raises(Invalid, match=f"time_s {float(other[0]):.13g}") as refused:
+        dataset.parse_csv("\n".join([*lines, ",".join(other)]), "rows.csv")
+    assert refused.value.code == "dataset_time_twice"
+
+
+def test_a_mark_of_byte_order_is_no_part_of_the_header(rows: Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "saved.csv"
+    path.write_text("\n".join(text_of(rows, tmp_path)), encoding="utf-8-sig")
+    assert len(dataset.read_csv(path)) == len(rows)
+
+
+@pytest.mark.parametrize("damage", ['"' + "x" * 200_000, '"a'])
+def test_what_is_no_csv_is_told(rows: Dataset, tmp_path: Path, damage: str) -> None:
+    with pytest.raises(Invalid, match="rows"):
+        dataset.parse_csv("\n".join([*text_of(rows, tmp_path), damage]), "rows.csv")
 
 
 def test_missing_columns_short_rows_and_no_file_are_named(tmp_path: Path) -> None:

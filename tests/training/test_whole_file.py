@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.domain.errors import Invalid
-from training.whole_file import check_places, whole
+from training.whole_file import check_folder, check_places, whole
 
 
 def test_a_file_is_replaced_at_the_end_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -85,6 +85,21 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path, place: str) -> N
     with pytest.raises(Invalid, match="cannot be written") as refused:
         check_places(tmp_path / place)
     assert refused.value.code == "out_unwritable"
+
+
+@pytest.mark.parametrize("place", ["file", "file/m", "/proc/m", "/proc/m/n"])
+def test_a_folder_that_cannot_be_filled_is_told(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Invalid, match="cannot be written") as refused:
+        check_folder(tmp_path / place)
+    assert refused.value.code == "out_unwritable"
+
+
+def test_a_folder_is_tried_without_a_trace(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    for place in ("new", "new/newer", "there"):
+        check_folder(tmp_path / place)
+    assert [one.name for one in tmp_path.rglob("*")] == ["there"]
 
 
 def test_two_results_in_one_file_and_one_in_its_own_input_are_refused(tmp_path: Path) -> None:
