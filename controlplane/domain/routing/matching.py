@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
 
-from controlplane.domain.radix import Pattern, Tree
+from controlplane.domain.radix.pattern import Pattern
+from controlplane.domain.radix.tree import Tree
 from controlplane.domain.routing.functions import Registry
 from controlplane.domain.routing.precedence import host_patterns, is_parameter, pattern
 from controlplane.domain.routing.provided_functions import PROVIDED

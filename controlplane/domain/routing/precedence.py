@@ -7,7 +7,7 @@ stand in docs/adr/0023.
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
-from controlplane.domain.radix import Pattern
+from controlplane.domain.radix.pattern import Pattern
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 
 EVERY_HOST = "*"
