@@ -26,6 +26,7 @@ from controlplane.api.resources import (
     promotions,
     replays,
     reports,
+    route_files,
     samples,
     services,
     sources,
@@ -37,6 +38,7 @@ from controlplane.api.throttle import Throttle
 ROUTERS: tuple[APIRouter, ...] = (
     samples.router,
     fleet.router,
+    route_files.router,
     config.router,
     watch.router,
     decisions.router,

@@ -46,6 +46,7 @@ STATUS_OF_CODE: Mapping[str, HTTPStatus] = {
     "body_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "body_too_slow": HTTPStatus.REQUEST_TIMEOUT,
     "fleet_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "route_file_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "method_not_allowed": HTTPStatus.METHOD_NOT_ALLOWED,
     "request_malformed": HTTPStatus.BAD_REQUEST,
 }

@@ -23,6 +23,7 @@ from controlplane.cli import (
     processes,
     replay,
     reports,
+    route_files,
     samples,
     token,
     traffic,
@@ -67,6 +68,7 @@ audit.register(app)
 replay.register(app)
 training.register(models.app)
 reports.register(models.app)
+route_files.register(traffic.routes_app)
 app.add_typer(decisions.app, name="decisions")
 app.add_typer(findings.app, name="findings")
 app.add_typer(samples.app, name="samples")

@@ -47,7 +47,8 @@ KINDS: Mapping[int, type[ControlPlaneError]] = {
     504: Retryable,
 }
 
-Params = Mapping[str, str | int | float | bool | None]
+# A list is the same parameter several times.
+Params = Mapping[str, str | int | float | bool | list[str] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +215,7 @@ class Client:
             ) from error
 
 
-def _given(params: Params | None) -> dict[str, str | int | float | bool] | None:
+def _given(params: Params | None) -> dict[str, str | int | float | bool | list[str]] | None:
     """The parameters that have a value; None without any."""
     return {name: value for name, value in (params or {}).items() if value is not None} or None
 

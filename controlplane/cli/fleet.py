@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -111,7 +111,11 @@ def _show(answer: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         output.emit(answer)
         return
-    lines = answer["changes"]
+    show_changes(answer["changes"])
+
+
+def show_changes(lines: Sequence[Mapping[str, Any]]) -> None:
+    """Print one line for each item that differs, and its members if it is there on both sides."""
     if not lines:
         output.note("no difference")
     for line in lines:

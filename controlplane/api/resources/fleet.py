@@ -80,7 +80,7 @@ async def replace_fleet(
 ) -> FleetChangeOut:
     """Make the document the fleet in force, or tell every error in it."""
     fleet = await _fleet(request, services.instruments.now())
-    expected = _generation(if_match)
+    expected = generation_of(if_match)
     if dry_run:
         change = await services.fleets.plan(fleet, expected)
     else:
@@ -115,7 +115,7 @@ async def _fleet(request: Request, now_s: float) -> Fleet:
         return await asyncio.to_thread(parse, text, now_s)
 
 
-def _generation(if_match: str | None) -> int | None:
+def generation_of(if_match: str | None) -> int | None:
     """The generation that If-Match names; None without the header or with `*`."""
     if if_match is None or if_match.strip() == "*":
         return None

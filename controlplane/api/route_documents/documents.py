@@ -11,11 +11,6 @@ from controlplane.api.fleet_document.nodes import Node, Scalar, Table, compose_a
 from controlplane.api.fleet_document.reading import Place, is_null
 from controlplane.domain.errors import Invalid
 
-CODES = {
-    "fleet_too_large": "route_file_too_large",
-    "fleet_too_complex": "route_file_too_complex",
-    "fleet_unreadable": "route_file_unreadable",
-}
 # Two halves of a character beyond U+FFFF, as JSON writes it, behind an even number of backslashes.
 _PAIR = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB]\w{2})\\u([dD][c-fC-F]\w{2})")
 
@@ -29,13 +24,23 @@ def places(text: str, findings: Findings) -> list[Place]:
     try:
         roots = compose_all(_joined(text), findings)
     except Invalid as error:
-        message = error.message.replace("fleet document", "route file")
-        raise Invalid(CODES[error.code], message, error.details) from error
+        raise _about_routes(error) from error
     several = len(roots) > 1
     return [
         Place(node=root, path=f"document {number}" if several else "", findings=findings)
         for number, root in enumerate(roots, 1)
     ]
+
+
+def _about_routes(error: Invalid) -> Invalid:
+    message = error.message.replace("fleet document", "route file")
+    match error.code:
+        case "fleet_too_large":
+            return Invalid("route_file_too_large", message, error.details)
+        case "fleet_too_complex":
+            return Invalid("route_file_too_complex", message, error.details)
+        case _:
+            return Invalid("route_file_unreadable", message, error.details)
 
 
 def unreadable(place: Place, problem: str) -> Invalid:

@@ -100,7 +100,7 @@ def _noted(route: Route) -> Omission | None:
     if route.path.type is not PathMatchType.PATH_TEMPLATE:
         return None
     message = f"{KIND} has no templates: {route.path.value} is written as a regular expression"
-    return Omission(route=route.id, left_out=False, message=message)
+    return Omission(subject=f"route/{route.id}", left_out=False, message=message)
 
 
 def _resource(route: Route, port: int) -> Plain:

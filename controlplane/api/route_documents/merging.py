@@ -5,19 +5,29 @@ the file no longer has are removed; a route of that id from elsewhere is never t
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from controlplane.api.fleet_document.lookalikes import forms
 from controlplane.api.route_documents.imports import Imported
 from controlplane.api.route_documents.sketches import Draft
 from controlplane.domain.routing.route import Route
+from controlplane.domain.routing.whitelist import Whitelist
 from controlplane.domain.topology import Fleet
 
 LABEL = "import"
 
 
-def merged(fleet: Fleet, imported: Imported, collection: str) -> tuple[Fleet, tuple[Draft, ...]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
     """The fleet with the imported routes, and those of them that were taken."""
+
+    fleet: Fleet
+    taken: tuple[Draft, ...]
+    whitelists: tuple[Whitelist, ...]
+
+
+def merged(fleet: Fleet, imported: Imported, collection: str) -> Merged:
+    """Put the imported routes and whitelists among the declared ones."""
     label = (LABEL, collection)
     kept = {route.id: route for route in fleet.routes if not (collection and label in route.labels)}
     taken = [
@@ -30,7 +40,7 @@ def merged(fleet: Fleet, imported: Imported, collection: str) -> tuple[Fleet, tu
         **{each.id: each for each in imported.whitelists},
     }
     whole = replace(fleet, routes=tuple(routes.values()), whitelists=tuple(whitelists.values()))
-    return whole, tuple(taken)
+    return Merged(fleet=whole, taken=tuple(taken), whitelists=imported.whitelists)
 
 
 def _labeled(draft: Draft, label: tuple[str, str] | None) -> Draft:

@@ -34,9 +34,9 @@ DECISIVE = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Omission:
-    """What is not said of one route; `left_out` when the route is not there at all."""
+    """What is not said of one item, as `route/search`; `left_out` when it is not there at all."""
 
-    route: str
+    subject: str
     left_out: bool
     message: str
 
@@ -62,10 +62,14 @@ def omission(route: Route, said: Collection[str], form: str) -> Omission | None:
     words = ", ".join(name.removesuffix("_s") for name in decisive or silent)
     end = "the route is left out" if decisive else "the route is written without it"
     return Omission(
-        route=route.id, left_out=bool(decisive), message=f"{form} does not say {words}: {end}"
+        subject=f"route/{route.id}",
+        left_out=bool(decisive),
+        message=f"{form} does not say {words}: {end}",
     )
 
 
 def left_out(route: Route, reason: str) -> Omission:
     """The note on a route that cannot be written."""
-    return Omission(route=route.id, left_out=True, message=f"{reason}: the route is left out")
+    return Omission(
+        subject=f"route/{route.id}", left_out=True, message=f"{reason}: the route is left out"
+    )
