@@ -34,6 +34,7 @@ class ResourceType(StrEnum):
     LISTENER = "listener"
     ROUTE = "route"
     EXTENSION = "extension_config"
+    SECRET = "secret"
     RUNTIME = "runtime"
 
 
@@ -43,6 +44,7 @@ TYPE_URLS: Mapping[ResourceType, str] = {
     ResourceType.LISTENER: "type.googleapis.com/envoy.config.listener.v3.Listener",
     ResourceType.ROUTE: "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
     ResourceType.EXTENSION: "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig",
+    ResourceType.SECRET: "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
     ResourceType.RUNTIME: "type.googleapis.com/envoy.service.runtime.v3.Runtime",
 }
 TYPES: Mapping[str, ResourceType] = {url: kind for kind, url in TYPE_URLS.items()}

@@ -49,7 +49,7 @@ callers:
 - {{name: machines, client_certificate: {{}}, otherwise: anybody}}
 - {{name: signed, signature: {{window_s: 60}}}}
 - {{name: staff, jwt: {{issuer: id, audiences: [b, a], claims: {{scope: pay}}, jwks: '{JWKS}'}}}}
-- {{name: page, jwt: {{issuer: id, cookie: session, jwks_file: /etc/signalbox/jwks.json}}}}
+- {{name: page, jwt: {{issuer: id, cookie: session, jwks_service: web, jwks_path: /keys}}}}
 consumers:
 - name: partner
   credentials:
@@ -93,7 +93,8 @@ def test_everything_is_read_in_canonical_order_and_written_back() -> None:
         CallerPolicy(name="key", api_key=ApiKey()),
         CallerPolicy(name="machines", client_certificate=ClientCertificate(), otherwise="anybody"),
         CallerPolicy(
-            name="page", jwt=Jwt(issuer="id", cookie="session", jwks_file=f"{folder}/jwks.json")
+            name="page",
+            jwt=Jwt(issuer="id", cookie="session", jwks_service="web", jwks_path="/keys"),
         ),
         CallerPolicy(name="query", api_key=ApiKey(part=Part.QUERY_PARAM, name="api_key")),
         CallerPolicy(name="signed", signature=RequestSignature(window_s=60)),
@@ -137,14 +138,23 @@ def test_everything_is_read_in_canonical_order_and_written_back() -> None:
         ("callers: [{name: a, client_certificate: {}, otherwise: c}]", "callers[0].otherwise", ""),
         ("callers: [{name: a, jwt: {issuer: i}}]", "callers[0].jwt", "exactly one of jwks"),
         (
-            "callers: [{name: a, jwt: {issuer: i, jwks_file: /a/b, cookie: c, header: d}}]",
+            "callers: [{name: a, jwt: {issuer: i, jwks_service: web, cookie: c, header: d}}]",
             "callers[0].jwt.header",
             "header or cookie",
         ),
-        ("callers: [{name: a, jwt: {issuer: i, jwks_file: a/b}}]", "callers[0].jwt.jwks_file", ""),
         (
-            "callers: [{name: a, jwt: {issuer: i, jwks_file: /a/..}}]",
-            "callers[0].jwt.jwks_file",
+            "callers: [{name: a, jwt: {issuer: i, jwks_service: gone}}]",
+            "callers[0].jwt.jwks_service",
+            "a declared service",
+        ),
+        (
+            "certificates: [{name: a, chain_file: a/b, key_file: /a/b}]",
+            "certificates[0].chain_file",
+            "",
+        ),
+        (
+            "certificates: [{name: a, chain_file: /.., key_file: /a}]",
+            "certificates[0].chain_file",
             "",
         ),
         ("callers: [{name: a, jwt: {issuer: i, jwks: '{}'}}]", "callers[0].jwt.jwks", "`keys`"),

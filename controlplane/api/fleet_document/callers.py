@@ -6,6 +6,7 @@ What would be a secret is refused here, because everybody who may read the fleet
 import re
 from collections.abc import Collection
 
+from controlplane.api.fleet_document.addresses import path
 from controlplane.api.fleet_document.conditions import pairs, several
 from controlplane.api.fleet_document.reading import (
     Place,
@@ -35,7 +36,9 @@ JWT_KEYS = (
     "issuer",
     "audiences",
     "jwks",
-    "jwks_file",
+    "jwks_service",
+    "jwks_path",
+    "jwks_period_s",
     "header",
     "cookie",
     "consumer_claim",
@@ -65,15 +68,15 @@ CLAIM = matching(re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII), "a claim: 1..64 o
 _audiences = several(TEXT, "audiences")
 
 
-def policy(place: Place, consumers: Collection[str]) -> CallerPolicy:
-    """Read one caller policy; `consumers` are those declared."""
+def policy(place: Place, consumers: Collection[str], services: Collection[str]) -> CallerPolicy:
+    """Read one caller policy; `consumers` and `services` are those declared."""
     entries = fields(place, POLICY_KEYS)
     faults = place.findings.count
     read = CallerPolicy(
         name=entries.required("name", name, ""),
         api_key=entries.optional(CallerMethod.API_KEY, _api_key, None),
         signature=entries.optional(CallerMethod.SIGNATURE, _signature, None),
-        jwt=entries.optional(CallerMethod.JWT, _jwt, None),
+        jwt=entries.optional(CallerMethod.JWT, lambda at: _jwt(at, services), None),
         client_certificate=entries.optional(CallerMethod.CLIENT_CERTIFICATE, _certificate, None),
         otherwise=entries.optional("otherwise", reference("consumer", consumers), ""),
     )
@@ -117,21 +120,25 @@ def _certificate(place: Place) -> ClientCertificate:
     return ClientCertificate()
 
 
-def _jwt(place: Place) -> Jwt:
+def _jwt(place: Place, services: Collection[str]) -> Jwt:
     entries = fields(place, JWT_KEYS)
     read = Jwt(
         issuer=entries.required("issuer", TEXT, ""),
         audiences=entries.optional("audiences", _audiences, ()),
         jwks=entries.optional("jwks", _jwks, ""),
-        jwks_file=entries.optional("jwks_file", FILE, ""),
+        jwks_service=entries.optional("jwks_service", reference("service", services), ""),
+        jwks_path=entries.optional("jwks_path", path, USUAL_JWT.jwks_path),
+        jwks_period_s=entries.optional(
+            "jwks_period_s", integer(1, 86_400), USUAL_JWT.jwks_period_s
+        ),
         header=entries.optional("header", _header, USUAL_JWT.header),
         cookie=entries.optional("cookie", ARGUMENT, ""),
         consumer_claim=entries.optional("consumer_claim", CLAIM, USUAL_JWT.consumer_claim),
         claims=entries.optional("claims", pairs(CLAIM, TEXT), ()),
         clock_skew_s=entries.optional("clock_skew_s", integer(0, 300), USUAL_JWT.clock_skew_s),
     )
-    if ("jwks" in entries.places) == ("jwks_file" in entries.places):
-        place.report("exactly one of jwks and jwks_file")
+    if ("jwks" in entries.places) == ("jwks_service" in entries.places):
+        place.report("exactly one of jwks and jwks_service")
     if read.cookie and "header" in entries.places:
         entries.places["header"].report("header or cookie, not both")
     return read

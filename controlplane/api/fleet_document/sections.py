@@ -88,7 +88,7 @@ def fleet(place: Place, now_s: float = 0.0) -> Fleet:
         whitelists=entries.optional("whitelists", whitelists, ()),
         l4_routes=entries.optional("l4_routes", lambda at: l4_routes(at, around), ()),
         callers=entries.optional(
-            "callers", lambda at: _named(at, lambda item: policy(item, consumers)), ()
+            "callers", lambda at: _named(at, lambda item: policy(item, consumers, services)), ()
         ),
         consumers=entries.optional(
             "consumers", lambda at: _named(at, lambda item: consumer(item, known)), ()

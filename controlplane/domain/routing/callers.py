@@ -51,12 +51,13 @@ class RequestSignature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jwt:
-    """A signed token (RFC 7519) with an expiry. Exactly one of `jwks` and `jwks_file` is set.
+    """A signed token (RFC 7519) with an expiry. One of `jwks` and `jwks_service` is set.
 
     Attributes:
         audiences: of which the token must name one; () takes any.
         jwks: public keys as a JSON text (RFC 7517).
-        jwks_file: path of such a text on the gateways.
+        jwks_service: gateways fetch the keys from this declared service, at `jwks_path`, and
+            again every `jwks_period_s`.
         header: where the token stands after `Bearer `, in lower case; cookie: or in this one.
         consumer_claim: its value is the credential of a consumer.
         claims: further claims (name, value) that it must have; a list must contain the value.
@@ -66,7 +67,9 @@ class Jwt:
     issuer: str
     audiences: tuple[str, ...] = ()
     jwks: str = ""
-    jwks_file: str = ""
+    jwks_service: str = ""
+    jwks_path: str = "/.well-known/jwks.json"
+    jwks_period_s: int = 300
     header: str = "authorization"
     cookie: str = ""
     consumer_claim: str = "sub"
