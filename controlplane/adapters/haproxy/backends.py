@@ -1,0 +1,109 @@
+"""Services as backend sections: servers of each data centre, weighted.
+
+Called by `render`. Weights change over the runtime socket, so they stand in the file as `weight N`
+and nowhere else. HAProxy counts weights to 256, so a share is exact to about 0.4 % of the largest.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from controlplane.adapters.haproxy.actions import of_request, of_response
+from controlplane.adapters.haproxy.quoting import word
+from controlplane.adapters.haproxy.targets import Target, service_section
+from controlplane.domain.instances.placement import Site, placement
+from controlplane.domain.snapshot import ServiceEndpoints
+from controlplane.domain.topology import LoadBalancing
+
+HEAVIEST = 256
+CONNECT_TIMEOUT_MS = 250
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """A service and the weights of its data centres in one region."""
+
+    service: ServiceEndpoints
+    weights: Mapping[str, int]
+
+
+def section(target: Target, reach: Reach | None) -> Iterator[str]:
+    """The lines of one section; `reach` is None for answers without a service."""
+    yield f"backend {target.name}"
+    if target.route is not None:
+        yield from of_request(target.route)
+        yield from of_response(target.route)
+    if reach is not None:
+        yield from _balancing(reach.service)
+        yield from _patience(target, reach.service)
+        yield from _servers(target, reach)
+
+
+def _balancing(service: ServiceEndpoints) -> Iterator[str]:
+    if service.load_balancing is LoadBalancing.MAGLEV:
+        yield "balance hash var(txn.who)"
+        yield "hash-type consistent"
+    else:
+        yield "balance roundrobin"
+    yield "option allbackups"
+
+
+def _patience(target: Target, service: ServiceEndpoints) -> Iterator[str]:
+    route, retry = target.route, service.retry
+    timeout_ms, attempts = service.timeout_ms, retry.attempts
+    if route is not None and route.timeout_ms is not None:
+        timeout_ms = route.timeout_ms
+    if route is not None and route.retries is not None:
+        attempts = route.retries
+    yield f"timeout connect {CONNECT_TIMEOUT_MS}ms"
+    yield f"timeout server {timeout_ms}ms"
+    yield f"timeout queue {timeout_ms}ms"
+    yield f"retries {attempts}"
+    yield "retry-on conn-failure empty-response response-timeout 502 503 504"
+    yield "option redispatch 1"
+    # Others may be sent twice only while no server has seen them.
+    yield "http-request disable-l7-retry if !{ method GET HEAD OPTIONS }"
+
+
+def _servers(target: Target, reach: Reach) -> Iterator[str]:
+    check = reach.service.health_check
+    is_own = target.route is None
+    if is_own:
+        yield f"option httpchk GET {word(check.path)}"
+        yield f"timeout check {check.timeout_ms}ms"
+    placed = placement(reach.service, reach.weights, target.version)
+    shares = [
+        (site, share, backup)
+        for backup, sites in ((False, placed.bearing), (True, placed.standby + placed.idle))
+        for site, share in _shares(sites)
+    ]
+    limit = _limit(target, sum(len(site.instances) for site, *_ in shares))
+    seen: dict[str, int] = {}
+    for site, heavy, backup in shares:
+        for instance, weight in zip(site.instances, heavy, strict=True):
+            seen[site.datacenter] = seen.get(site.datacenter, 0) + 1
+            server = f"{site.datacenter}.{seen[site.datacenter]}"
+            watch = _watch(check.interval_ms, check.healthy_threshold, check.unhealthy_threshold)
+            if not is_own:
+                watch = f"track {service_section(target.service, target.version)}/{server}"
+            last = " backup" if backup else ""
+            yield f"server {server} {instance.name} weight {weight} {watch}{limit}{last}"
+
+
+def _shares(sites: tuple[Site, ...]) -> Iterator[tuple[Site, list[int]]]:
+    """Weights of the instances of each site, the heaviest 256, none below 1."""
+    parts = [
+        [max(site.weight, 1) * part / sum(site.parts) for part in site.parts] for site in sites
+    ]
+    heaviest = max((part for each in parts for part in each), default=1.0)
+    for site, each in zip(sites, parts, strict=True):
+        yield site, [max(1, round(part / heaviest * HEAVIEST)) for part in each]
+
+
+def _watch(interval_ms: int, rise: int, fall: int) -> str:
+    return f"check inter {interval_ms}ms rise {rise} fall {fall}"
+
+
+def _limit(target: Target, servers: int) -> str:
+    """Requests at once that each server gets, of the route's."""
+    queue = None if target.route is None else target.route.queue
+    return "" if queue is None else f" maxconn {max(1, queue.concurrent // max(servers, 1))}"

@@ -1,0 +1,107 @@
+"""The way of a request: refused or brought into normal form, read, looked up, sent on.
+
+Called by `render`. The order is that of `domain.routing.normalization`: what two readers might
+take differently is refused before anything is changed.
+"""
+
+from collections.abc import Iterator
+
+from controlplane.adapters.haproxy.quoting import word
+from controlplane.adapters.haproxy.table import EVERY_HOST, Table
+from controlplane.adapters.haproxy.targets import NO_ROUTE
+from controlplane.domain.routing.callers import IDENTITY_HEADERS
+from controlplane.domain.routing.normalization import LONGEST_PATH
+from controlplane.domain.routing.pcre import first_part
+from controlplane.domain.routing.request import REQUEST_ID, STICKY_COOKIE
+from controlplane.domain.topology import GatewayGroup
+
+PATHS_FILE, HOSTS_FILE, SUFFIXES_FILE = "routes.map", "hosts.map", "suffixes.map"
+STICKY_ATTRIBUTES = "Path=/; HttpOnly; SameSite=Lax"
+# Whose request ids are believed: the same as Envoy's internal addresses.
+INTERNAL = "10.0.0.0/8 127.0.0.0/8 172.16.0.0/12 192.168.0.0/16 ::1 fc00::/7"
+_UNREADABLE = (
+    r"%(?:2[Ff]|5[Cc]|[01]|7[Ff]|(?![0-9A-Fa-f]{2}))|[^A-Za-z0-9\-._~!$&\x27()*+,;=:@/%]|^[^/]|^$"
+)
+
+
+def section(group: GatewayGroup, table: Table) -> Iterator[str]:
+    """The lines of a group's frontend."""
+    yield f"frontend {group.name}"
+    yield f"bind {group.listen_address}:{group.listen_port}"
+    yield from _normal_form()
+    yield from _identity()
+    yield from table.tests.variables()
+    yield from table.tests.acls()
+    yield from _host(table)
+    yield from _path(table)
+    yield from table.lines
+    yield "use_backend %[var(txn.s)] if { var(txn.s) -m beg s. r. }"
+    yield f"default_backend {NO_ROUTE}"
+
+
+def _normal_form() -> Iterator[str]:
+    yield f"http-request return status 414 if {{ path -m len gt {LONGEST_PATH} }}"
+    yield f"http-request deny deny_status 400 if {{ path -m reg -- {word(_UNREADABLE)} }}"
+    yield "http-request normalize-uri percent-decode-unreserved strict"
+    yield "http-request normalize-uri percent-to-uppercase strict"
+    yield "http-request normalize-uri path-strip-dot"
+    yield "http-request normalize-uri path-strip-dotdot full"
+    yield "http-request normalize-uri path-merge-slashes"
+
+
+def _identity() -> Iterator[str]:
+    """Who asks: the sticky cookie, or the id of the request, which becomes the cookie."""
+    for header in IDENTITY_HEADERS:
+        yield f"http-request del-header {header}"
+    sid = first_part(STICKY_COOKIE, ";")
+    read = sid.replace("\\", "\\\\").replace('"', '\\"')
+    cookie = f'req.fhdr(cookie),regsub("{read}","\\1")'
+    given = f"{{ req.fhdr(cookie) -m reg -- {word(sid)} }}"
+    known = f"{{ src {INTERNAL} }}"
+    yield (
+        f"http-request set-header {REQUEST_ID} %[uuid()] "
+        f"unless {{ req.hdr({REQUEST_ID}) -m found }} {known}"
+    )
+    yield f"http-request set-var(txn.rid) req.hdr({REQUEST_ID})"
+    yield f"http-request set-var(txn.sid) {word(cookie)} if {given}"
+    yield "http-request set-var(txn.who) var(txn.rid)"
+    yield "http-request set-var(txn.who) var(txn.sid) if { var(txn.sid) -m found }"
+    yield 'http-request set-var-fmt(txn.query) "?%[query]" if { query -m len gt 0 }'
+    value = word(f"{STICKY_COOKIE}=%[var(txn.rid)]; {STICKY_ATTRIBUTES}")
+    yield (
+        f"http-after-response add-header set-cookie {value} "
+        "if !{ var(txn.sid) -m found } { var(txn.rid) -m found }"
+    )
+
+
+def _host(table: Table) -> Iterator[str]:
+    yield (
+        "http-request set-var(txn.h) "
+        + word("req.hdr(host),lower,regsub('(?<!:):[0-9]*$',''),regsub('[.]$','')").replace(
+            "'\\''", '"'
+        )
+    )
+    yield f"http-request set-var(txn.t) var(txn.h),map_str({HOSTS_FILE})"
+    missing = "if !{ var(txn.t) -m found }"
+    yield f"http-request set-var(txn.t) var(txn.h),map_end({SUFFIXES_FILE}) {missing}"
+    if EVERY_HOST in table.hosts:
+        yield f"http-request set-var(txn.t) str(t{table.hosts[EVERY_HOST]}) {missing}"
+
+
+def _path(table: Table) -> Iterator[str]:
+    key, found = "txn.k", "http-request set-var(txn.s)"
+    yield f'http-request set-var-fmt({key}) "%[var(txn.t)]q0%[path]/?"'
+    yield f"{found} var({key}),map_beg({PATHS_FILE})"
+    if table.levels:
+        yield 'http-request set-var-fmt(txn.p) "%[path,bytes(1)]/?"'
+    for _ in range(table.levels):
+        for skipped in sorted(table.skips):
+            rest = f"var(txn.p),field({skipped + 2},/,0)"
+            yield f"http-request set-var(txn.p) {rest} if {{ var(txn.s) -m beg p{skipped}. }}"
+        onward = "if { var(txn.s) -m beg p }"
+        yield f'http-request set-var-fmt({key}) "%[var(txn.s),field(2,.)]/%[var(txn.p)]" {onward}'
+        yield f"{found} var({key}),map_beg({PATHS_FILE}) {onward}"
+    if table.has_methods:
+        by_method = "if { var(txn.s) -m beg m }"
+        yield f'http-request set-var-fmt({key}) "%[var(txn.s)]:%[method]:" {by_method}'
+        yield f"{found} var({key}),map_beg({PATHS_FILE}) {by_method}"

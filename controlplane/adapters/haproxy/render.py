@@ -1,0 +1,154 @@
+"""A snapshot as HAProxy's files: the same content gives the same bytes.
+
+Called by `wiring` for the courier and for `signalbox render`. Files are `haproxy.cfg` and maps,
+all in one folder; `revision.map` says which snapshot they were made from.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from controlplane.adapters.haproxy import backends, frontend
+from controlplane.adapters.haproxy.backends import Reach
+from controlplane.adapters.haproxy.expressible import by_halves, crowded, expressible
+from controlplane.adapters.haproxy.frontend import HOSTS_FILE, PATHS_FILE, SUFFIXES_FILE
+from controlplane.adapters.haproxy.quoting import word
+from controlplane.adapters.haproxy.table import EVERY_HOST, Table, compiled
+from controlplane.adapters.haproxy.targets import NO_ROUTE, Target, service_section
+from controlplane.domain.snapshot import Snapshot
+from controlplane.domain.topology import EVERYWHERE, GatewayGroup
+from controlplane.ports.outside import Artifact
+
+CONFIGURATION, REVISION_FILE = "haproxy.cfg", "revision.map"
+REVISION_KEY = "revision"
+EVERY_VERSION = "*"
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HaproxyOptions:
+    """What the files say about the machine that they are on.
+
+    Attributes:
+        group: gateway group of this HAProxy.
+        socket: path of the runtime socket.
+        pattern_cache: entries of the cache of expressions; 0 is none.
+    """
+
+    group: str
+    socket: str = "/run/haproxy/signalbox.sock"
+    pattern_cache: int = 10_000
+
+
+def render(
+    snapshot: Snapshot, options: HaproxyOptions, left_out: Mapping[str, str] = NOTHING
+) -> Artifact:
+    """The files for one gateway group; notes name what was left out or is done by halves.
+
+    Args:
+        left_out: id of a route that this HAProxy refused -> its words.
+    """
+    group = next(
+        (g for g in snapshot.content.routes.gateways if g.name == options.group),
+        GatewayGroup(name=options.group),
+    )
+    selection = expressible(snapshot, group.name, left_out)
+    table = compiled(selection.routes)
+    reaches = _reaches(snapshot, group)
+    parts = (
+        (CONFIGURATION, _text(_configuration(options, group, table, reaches))),
+        (PATHS_FILE, _text(f"{key} {value}" for key, value in sorted(table.paths.items()))),
+        (HOSTS_FILE, _text(_hosts(table))),
+        (SUFFIXES_FILE, _text(_suffixes(table))),
+        (REVISION_FILE, f"{REVISION_KEY} {snapshot.revision}:{snapshot.version}\n".encode()),
+    )
+    return Artifact(
+        revision=snapshot.revision,
+        version=snapshot.version,
+        parts=parts,
+        snapshot=snapshot,
+        notes=(*selection.notes, *by_halves(selection.routes), *crowded(table.crowded)),
+    )
+
+
+def _configuration(
+    options: HaproxyOptions, group: GatewayGroup, table: Table, reaches: dict[str, Reach]
+) -> Iterator[str]:
+    yield "# Made by signalbox; changes are overwritten."
+    yield from _section(_global(options))
+    yield from _section(_defaults())
+    yield from _section(frontend.section(group, table))
+    for target in _with_tracked(table.targets.in_order()):
+        yield from _section(backends.section(target, reaches.get(target.service)))
+    yield from _section(iter([f"backend {NO_ROUTE}", "http-request return status 404"]))
+
+
+def _with_tracked(targets: Iterable[Target]) -> list[Target]:
+    """The targets and those whose checks they share."""
+    found = {target.name: target for target in targets}
+    for target in list(found.values()):
+        if target.service and target.route is not None:
+            name = service_section(target.service, target.version)
+            own = Target(name=name, service=target.service, version=target.version)
+            found.setdefault(name, own)
+    return [found[name] for name in sorted(found)]
+
+
+def _global(options: HaproxyOptions) -> Iterator[str]:
+    yield "global"
+    yield "expose-experimental-directives"
+    yield "default-path config"
+    yield f"stats socket {word(options.socket)} mode 600 level admin expose-fd listeners"
+    yield "hard-stop-after 60s"
+    yield f"tune.pattern.cache-size {options.pattern_cache}"
+
+
+def _defaults() -> Iterator[str]:
+    yield "defaults"
+    yield "mode http"
+    yield "option forwardfor"
+    yield "timeout client 60s"
+    yield "timeout http-request 10s"
+    yield "timeout connect 5s"
+    yield "timeout server 60s"
+
+
+def _section(lines: Iterator[str]) -> Iterator[str]:
+    yield ""
+    yield next(lines)
+    yield from (f"    {line}" for line in lines)
+
+
+def _reaches(snapshot: Snapshot, group: GatewayGroup) -> dict[str, Reach]:
+    region = group.region or EVERYWHERE
+    weights = {
+        (one.service, one.source_region): one.weights
+        for one in snapshot.content.weights.weights
+        if one.version == EVERY_VERSION
+    }
+    return {
+        service.service: Reach(
+            service=service,
+            weights=weights.get(
+                (service.service, region), weights.get((service.service, EVERYWHERE), {})
+            ),
+        )
+        for service in snapshot.content.endpoints.services
+    }
+
+
+def _hosts(table: Table) -> Iterator[str]:
+    for host, number in sorted(table.hosts.items()):
+        if not host.startswith(EVERY_HOST):
+            yield f"{host} t{number}"
+
+
+def _suffixes(table: Table) -> Iterator[str]:
+    """`*.example` as `.example`; the first that fits is taken, so the longest come first."""
+    suffixes = [host for host in table.hosts if host.startswith("*.")]
+    for host in sorted(suffixes, key=lambda h: (-len(h), h)):
+        yield f"{host[1:]} t{table.hosts[host]}"
+
+
+def _text(lines: Iterable[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()
