@@ -42,6 +42,7 @@ from controlplane.engine.intake import Intake
 from controlplane.engine.jobs import JobParts, Jobs
 from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
+from controlplane.engine.outcomes import Outcomes
 from controlplane.engine.patience import patiently
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.publication import Publication
@@ -133,6 +134,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         access=access,
         publication=publication,
         consumers=Consumers(),
+        outcomes=Outcomes(),
         intake=parts.intake,
         puller=Puller(
             PullParts(source=prometheus, fleets=parts.fleets, intake=parts.intake),

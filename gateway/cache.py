@@ -2,13 +2,9 @@
 
 Written by `agent` when the control plane has sent one, served by `local_ads`. A response is kept
 as it came: nothing is rendered here. What the Envoy beside it refuses is not served again: the
-one before takes its place. A file is whole or not there: written beside, synced, moved into place,
-and checked by its digest when it is read. A damaged file is ignored and said so; the others hold.
+one before takes its place. A damaged file is ignored and said so; the others hold.
 """
 
-import contextlib
-import hashlib
-import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,11 +16,10 @@ from google.protobuf.message import DecodeError
 
 from controlplane.domain.errors import Invalid
 from controlplane.domain.xds import ACKNOWLEDGED, TYPES, ResourceType
+from gateway.whole_file import read_whole, sync_folder, write_whole
 
 MAGIC = b"signalbox-xds-1 "
-DIGEST_DIGITS = 64
 REMEMBERED_REFUSALS = 64
-HEADER_BYTES = len(MAGIC) + DIGEST_DIGITS + 1
 
 log = structlog.get_logger()
 
@@ -146,28 +141,9 @@ class DiskCache:
         """
         with self._writing:
             if kind in self._earlier:
-                self._write(self._earlier_path(kind), self._earlier[kind])
-            self._write(self._path(kind), self._responses[kind])
-            self._sync_folder()
-
-    def _write(self, path: Path, held: CachedResponse) -> None:
-        digest = hashlib.sha256(held.body).hexdigest().encode()
-        beside = path.with_suffix(".new")
-        with contextlib.suppress(FileNotFoundError):
-            beside.unlink()
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(MAGIC + digest + b"\n" + held.body)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-
-    def _sync_folder(self) -> None:
-        descriptor = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+                write_whole(self._earlier_path(kind), MAGIC, self._earlier[kind].body)
+            write_whole(self._path(kind), MAGIC, self._responses[kind].body)
+            sync_folder(self._folder)
 
     def _path(self, kind: ResourceType) -> Path:
         return self._folder / f"{kind.value}.response"
@@ -180,17 +156,13 @@ def _read(kind: ResourceType, path: Path) -> CachedResponse | None:
     if not path.exists():
         return None
     try:
-        return _checked(kind, path.read_bytes())
+        return _checked(kind, read_whole(path, MAGIC))
     except (Invalid, OSError) as error:
         log.warning("cache.file_ignored", file=str(path), why=str(error))
         return None
 
 
-def _checked(kind: ResourceType, data: bytes) -> CachedResponse:
-    header, body = data[:HEADER_BYTES], data[HEADER_BYTES:]
-    digest = header[len(MAGIC) :].rstrip(b"\n").decode(errors="replace")
-    if not header.startswith(MAGIC) or hashlib.sha256(body).hexdigest() != digest:
-        raise Invalid("cache_file_damaged", "its digest is not that of its content")
+def _checked(kind: ResourceType, body: bytes) -> CachedResponse:
     found, _ = response(body)
     if found.type is not kind:
         raise Invalid("cache_file_damaged", f"it holds {found.type} instead of {kind}")

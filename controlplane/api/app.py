@@ -23,6 +23,7 @@ from controlplane.api.resources import (
     health,
     jobs,
     models,
+    outcomes,
     promotions,
     replays,
     reports,
@@ -37,6 +38,7 @@ from controlplane.api.throttle import Throttle
 
 ROUTERS: tuple[APIRouter, ...] = (
     samples.router,
+    outcomes.router,
     fleet.router,
     route_files.router,
     config.router,

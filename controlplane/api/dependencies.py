@@ -25,6 +25,7 @@ from controlplane.engine.intake import Intake
 from controlplane.engine.jobs import Jobs
 from controlplane.engine.loop import ReconcileLoop
 from controlplane.engine.models import Models
+from controlplane.engine.outcomes import Outcomes
 from controlplane.engine.publication import Publication
 from controlplane.engine.pull import Puller
 from controlplane.engine.records import Records
@@ -47,6 +48,7 @@ class ApiServices:
     access: Access
     publication: Publication
     consumers: Consumers
+    outcomes: Outcomes
     intake: Intake
     puller: Puller
     fleets: Fleets

@@ -22,8 +22,9 @@ from controlplane.api.job_metrics import job_families
 from controlplane.api.ladder import ladder_families
 from controlplane.api.source_metrics import source_families
 from controlplane.domain.findings import Severity, Source
-from controlplane.domain.guardrails.state import Outcome
+from controlplane.domain.guardrails.state import Outcome as Verdict
 from controlplane.engine.delivery import DeliveryState
+from controlplane.engine.outcomes import Outcome
 from controlplane.ports.outside import PlaneNode
 
 MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -108,6 +109,7 @@ class _Engine(Collector):
         yield from self._snapshot()
         yield self._samples()
         yield from source_families(self._services.puller, self._services.instruments.now())
+        yield self._outcomes()
         yield self._decisions()
         yield CounterMetricFamily(
             "signalbox_late_cycles",
@@ -147,12 +149,22 @@ class _Engine(Collector):
         family.add_metric(("refused",), self._services.intake.refused)
         return family
 
+    def _outcomes(self) -> Metric:
+        family = CounterMetricFamily(
+            "signalbox_client_outcomes",
+            "Requests and instances by what became of them, as applications' clients tell.",
+            labels=("outcome",),
+        )
+        for outcome in Outcome:
+            family.add_metric((outcome.value,), self._services.outcomes.totals[outcome])
+        return family
+
     def _decisions(self) -> Metric:
         family = CounterMetricFamily(
             "signalbox_decisions", "Decisions by what became of the proposal.", labels=("outcome",)
         )
-        for outcome in Outcome:
-            family.add_metric((outcome.value,), self._services.loop.outcomes[outcome])
+        for verdict in Verdict:
+            family.add_metric((verdict.value,), self._services.loop.outcomes[verdict])
         return family
 
     def _findings(self) -> Iterator[Metric]:

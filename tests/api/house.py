@@ -25,6 +25,7 @@ from controlplane.engine.intake import Intake
 from controlplane.engine.jobs import Jobs
 from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
+from controlplane.engine.outcomes import Outcomes
 from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publication import Publication
 from controlplane.engine.records import Records
@@ -178,6 +179,7 @@ class House:
         parts = ApiServices(
             access=self.access,
             publication=self.publication,
+            outcomes=Outcomes(),
             consumers=self.consumers,
             intake=self.intake,
             puller=self.puller,

@@ -37,4 +37,4 @@ def _drawn(weights: Mapping[str, int], draw: float) -> str:
         left -= weight
         if left < 0:
             return name
-    return next(reversed(weights))
+    return list(weights)[-1]

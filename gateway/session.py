@@ -1,0 +1,94 @@
+"""What the asynchronous and the synchronous client have in common.
+
+The tasks that keep the picture of the fleet right, and what a request does before and after it.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterator
+
+from gateway.client_options import ClientOptions
+from gateway.directory import Directory
+from gateway.last_good import LastGood
+from gateway.lease import Lease
+from gateway.polling import Poller
+from gateway.probing import Prober
+from gateway.reporting import Reporter
+from gateway.rotation import Wish
+from gateway.routing import Answer, Question, answer
+
+
+class Session:
+    """One client's life. `run` works until it is cancelled; nothing else waits."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        self.options = options
+        self.directory = Directory(options.limits)
+        self._file = LastGood(options.folder)
+        self._poller = Poller(options, self.directory, self._file)
+        self._reporter = Reporter(options, self.directory.tally)
+        self._prober: Prober | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def load(self) -> None:
+        """Use what an earlier run left.
+
+        Raises:
+            OSError: the folder of the last good configuration cannot be used.
+        """
+        kept = await asyncio.to_thread(self._file.load, self.options.group)
+        if kept is not None:
+            self.directory.configure(kept)
+
+    async def run(self) -> None:
+        """Keep the picture right until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._prober = Prober(self.directory, tasks)
+                self._loop = asyncio.get_running_loop()
+                tasks.create_task(self._poller.run())
+                tasks.create_task(self._reporter.run())
+        finally:
+            self._loop = None
+            await self._reporter.report()
+
+    async def configured(self) -> None:
+        """Wait until a configuration is in use, at most `start_s`."""
+        if self.directory.revision:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.options.start_s):
+                await self._poller.ready.wait()
+
+    @contextlib.contextmanager
+    def instance(self, service: str, wish: Wish) -> Iterator[Lease]:
+        """An instance for one request; what becomes of the block is what became of it.
+
+        Raises:
+            NotFound: no such service, or it has no endpoint.
+            Retryable: there is no configuration yet.
+        """
+        found = self.directory.service(service)
+        lease = Lease(instance=self.directory.take(service, wish), service=found)
+        try:
+            yield lease
+        except BaseException as error:
+            lease.raised(error, self.options.failures)
+            raise
+        finally:
+            self._done(lease)
+
+    def find(self, question: Question) -> Answer:
+        """What becomes of a request, by the routes of the group."""
+        return answer(self.directory.table, question, time.time())
+
+    def _done(self, lease: Lease) -> None:
+        doubtful = self.directory.give_back(
+            lease.service.service, lease.instance, lease.outcome, time.monotonic()
+        )
+        loop, prober = self._loop, self._prober
+        if doubtful and loop is not None and prober is not None:
+            # A loop that is just ending has nobody left to probe.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(prober.wake)
