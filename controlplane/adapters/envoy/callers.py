@@ -37,6 +37,8 @@ from google.protobuf.wrappers_pb2 import BoolValue, UInt32Value
 from controlplane.adapters.envoy.caller_script import STAND_IN, script
 from controlplane.adapters.envoy.clusters import cluster_name, milliseconds, over_ads
 from controlplane.adapters.envoy.packing import packed
+from controlplane.domain.findings import Observation
+from controlplane.domain.routing.caller_support import unsupported
 from controlplane.domain.routing.callers import (
     CONSUMER_HEADER,
     IDENTITY_HEADERS,
@@ -124,6 +126,11 @@ def extensions(section: RoutesSection) -> Iterator[tuple[str, Message]]:
         yield _named(_script_name(zone), _lua(text))
     if any(consumer.quota for consumer in section.consumers):
         yield _named(QUOTAS, _quotas(section.consumers))
+
+
+def notes(section: RoutesSection) -> tuple[Observation, ...]:
+    """What cannot be checked here, so that its routes refuse."""
+    return unsupported("Envoy", METHODS, section.callers, section.routes)
 
 
 def _token_name(policy: str) -> str:

@@ -17,6 +17,9 @@ from controlplane.domain.xds import ACKNOWLEDGED, ResourceType
 
 T = TypeVar("T")
 
+# An Envoy judges each of these by itself and takes the good ones; an earlier version of all would
+# bring revoked keys back.
+ONE_BY_ONE = frozenset({ResourceType.EXTENSION, ResourceType.SECRET})
 # Versions that are remembered as refused, and as run by an Envoy.
 REMEMBERED = 1_024
 
@@ -129,7 +132,8 @@ class Offers:
         )
         key = (asked.kind, version)
         run = key in self._run or self._is_good(asked.kind, version)
-        if run or key in self._quarantine or environmental(words):
+        alone = asked.kind in ONE_BY_ONE or environmental(words)
+        if run or alone or key in self._quarantine:
             return
         _trim(self._quarantine)
         self._quarantine[key] = refusal

@@ -30,3 +30,22 @@ def test_what_an_envoy_runs_for_long_is_not_put_in_quarantine_by_another() -> No
     assert newest is not None
     offers.refused(asked(CDS, "new"), newest.version, "words")
     assert offers.quarantined() == []
+
+
+def test_what_is_judged_one_by_one_never_goes_back_to_an_earlier_version() -> None:
+    offers = Offers(NodeBook(lambda: 0.0))
+    kind, names = ResourceType.EXTENSION, frozenset({"callers", "token.staff"})
+    first, second = (
+        ResourceSet(kind, {"callers": keys, "token.staff": b"issuer"})
+        for keys in (b"key", b"without the revoked key")
+    )
+    offers.publish({"edge": {kind: first}}, 1)
+    good = offers.offer(asked(kind, "one", names))
+    assert good is not None
+    offers.acknowledged(asked(kind, "one", names), good.version)
+    offers.publish({"edge": {kind: second}}, 2)
+    newest = offers.newest(asked(kind, "one", names))
+    assert newest is not None
+    offers.refused(asked(kind, "one", names), newest.version, "a broken issuer")
+    assert offers.quarantined() == []
+    assert offers.offer(asked(kind, "two", names)) == newest
