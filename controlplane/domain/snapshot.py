@@ -16,7 +16,7 @@ from controlplane.domain.routing.callers import CallerPolicy, Consumer
 from controlplane.domain.routing.route import L4Route, Route
 from controlplane.domain.routing.tls import Certificate
 from controlplane.domain.routing.whitelist import Whitelist
-from controlplane.domain.routing.zones import Zone
+from controlplane.domain.routing.zones import Zone, served
 from controlplane.domain.topology import (
     EVERYWHERE,
     Cluster,
@@ -179,6 +179,7 @@ def build(
     """
     facts = normalized(fleet)
     places = {center.name: center.region for center in facts.datacenters}
+    groups = {group.name: group.zone for group in facts.gateways}
     content = Content(
         endpoints=EndpointsSection(
             services=tuple(_endpoints(service, places) for service in facts.services)
@@ -195,9 +196,9 @@ def build(
         ),
         routes=RoutesSection(
             gateways=facts.gateways,
-            routes=tuple(_without_checks(route) for route in facts.routes),
+            routes=served(map(_without_checks, facts.routes), facts.zones, groups),
             whitelists=facts.whitelists,
-            l4_routes=facts.l4_routes,
+            l4_routes=served(facts.l4_routes, facts.zones, groups),
             callers=facts.callers,
             consumers=facts.consumers,
             certificates=facts.certificates,

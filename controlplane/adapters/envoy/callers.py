@@ -38,6 +38,7 @@ from controlplane.adapters.envoy.caller_script import STAND_IN, script
 from controlplane.adapters.envoy.clusters import cluster_name, milliseconds, over_ads
 from controlplane.adapters.envoy.packing import packed
 from controlplane.domain.findings import Observation
+from controlplane.domain.routing.authorization import declared_id
 from controlplane.domain.routing.caller_support import unsupported
 from controlplane.domain.routing.callers import (
     CONSUMER_HEADER,
@@ -106,7 +107,7 @@ def mark(message: route_components_pb2.Route, route: Route) -> None:
     if not route.authentication:
         return
     wants = message.metadata.filter_metadata[OF_ROUTE]
-    wants["id"] = route.id
+    wants["id"] = declared_id(route)
     wants.get_or_create_list("authentication").extend(route.authentication)
     labels = wants.get_or_create_struct("labels")
     for name, value in route.labels:

@@ -100,4 +100,10 @@ def _covers(grant: Grant, route: Route, zone: str) -> bool:
     if not grant.routes and not grant.labels:
         return True
     labelled = bool(grant.labels) and set(grant.labels) <= set(route.labels)
-    return route.id in grant.routes or labelled
+    return declared_id(route) in grant.routes or labelled
+
+
+def declared_id(route: Route) -> str:
+    """The id that a route was declared with: `gray/ID` and `gray/ID/both` have its grants."""
+    words = route.id.split("/")
+    return words[1] if len(words) > 1 else words[0]

@@ -4,11 +4,14 @@ A site has an external zone (from the internet), an internal one, and one for ti
 requests from the internal zone only. What a zone does not do is left out on its gateways.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeVar
 
-from controlplane.domain.routing.route import Route
+from controlplane.domain.routing.route import L4Route, Route
+
+Traffic = TypeVar("Traffic", Route, L4Route)
 
 
 class ZoneFunction(StrEnum):
@@ -38,14 +41,47 @@ class Zone:
     sources: tuple[str, ...] = ()
 
 
-def missing_functions(route: Route, zone: Zone) -> tuple[ZoneFunction, ...]:
+def missing_functions(route: Route | L4Route, zone: Zone) -> tuple[ZoneFunction, ...]:
     """What a route needs and the zone does not do; () serves it."""
     if not zone.functions:
         return ()
     return tuple(need for need in _needs(route) if need not in zone.functions)
 
 
-def _needs(route: Route) -> Iterator[ZoneFunction]:
+def served(
+    routes: Iterable[Traffic], zones: Iterable[Zone], groups: Mapping[str, str]
+) -> tuple[Traffic, ...]:
+    """The routes with only those gateway groups whose zone does what they need.
+
+    A route that no group may have is left out.
+
+    Args:
+        groups: every declared gateway group -> its zone, "" for none.
+    """
+    limited = {zone.name: zone for zone in zones if zone.functions}
+    if not any(zone in limited for zone in groups.values()):
+        return tuple(routes)
+    return tuple(kept for route in routes if (kept := _limited(route, limited, groups)) is not None)
+
+
+def _limited(
+    route: Traffic, limited: Mapping[str, Zone], groups: Mapping[str, str]
+) -> Traffic | None:
+    wanted = route.gateways or tuple(sorted(groups))
+    kept = tuple(name for name in wanted if not _lacks(route, limited.get(groups.get(name, ""))))
+    if kept == wanted:
+        return route
+    return replace(route, gateways=kept) if kept else None
+
+
+def _lacks(route: Route | L4Route, zone: Zone | None) -> bool:
+    return zone is not None and bool(missing_functions(route, zone))
+
+
+def _needs(route: Route | L4Route) -> Iterator[ZoneFunction]:
+    if isinstance(route, L4Route):
+        yield ZoneFunction.L4
+        return
     if not route.authentication:
         yield ZoneFunction.ANONYMOUS
     if route.redirect is not None or route.response is not None:

@@ -1,5 +1,7 @@
 """Who may call a route."""
 
+from dataclasses import replace
+
 import pytest
 
 from controlplane.domain.routing.authorization import Admittance, Ruling, Shown, admit, register
@@ -151,3 +153,9 @@ def test_of_two_consumers_with_one_credential_the_first_has_it() -> None:
     ]
     known = register(POLICIES, twice)
     assert known.consumer(shown("key", KEY, "same")) == "amy"
+
+
+@pytest.mark.parametrize("name", ["gray/pay", "gray/pay/both"])
+def test_a_gray_route_has_the_grants_of_the_route_that_it_will_be(name: str) -> None:
+    gray = replace(ROUTE, id=name)
+    assert asked(Grant(routes=("pay",)), gray).ruling is Ruling.ALLOWED
