@@ -51,8 +51,13 @@ def read(content: str, form: RouteFormat, wish: ImportWish, now_s: float) -> Imp
     """
     findings, notes = Findings(), Notes()
     found: list[Draft] = []
+    declared = wish.declared
     around = Surroundings(
-        services=wish.declared.services, gateways=wish.declared.groups, now_s=now_s
+        services=declared.services,
+        gateways=declared.groups,
+        now_s=now_s,
+        callers=declared.callers,
+        certificates=declared.certificates,
     )
     # With a thousand findings the rest is left unread; their number says so.
     with suppress(Enough):

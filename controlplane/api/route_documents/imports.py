@@ -18,10 +18,12 @@ MOST_NOTES = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """Names that routes may refer to: service -> its versions, and groups of gateways."""
+    """Names that routes may refer to; services with their versions."""
 
     services: Mapping[str, frozenset[str]] = field(default_factory=dict)
     groups: frozenset[str] = frozenset()
+    callers: frozenset[str] = frozenset()
+    certificates: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

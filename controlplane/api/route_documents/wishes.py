@@ -26,6 +26,8 @@ def declared_in(fleet: Fleet) -> Declared:
             for service in fleet.services
         },
         groups=frozenset(group.name for group in fleet.gateways),
+        callers=frozenset(policy.name for policy in fleet.callers),
+        certificates=frozenset(certificate.name for certificate in fleet.certificates),
     )
 
 
