@@ -15,6 +15,7 @@ from controlplane.domain.errors import Conflict, NotFound, Retryable
 from controlplane.domain.jobs import Job
 from controlplane.domain.promotions import Alias, Promotion, aliases_after
 from controlplane.domain.retraining import Coverage
+from controlplane.domain.routing.revision import RouteRevision
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample
@@ -60,6 +61,7 @@ class MemoryFleetStore:
     outage: Outage = field(default_factory=Outage)
     newest: StoredFleet = field(default_factory=lambda: StoredFleet(fleet=Fleet(), generation=0))
     earlier: dict[int, Fleet] = field(default_factory=dict)
+    published: list[RouteRevision] = field(default_factory=list)
 
     async def load(self) -> StoredFleet:
         self.outage.check()
@@ -71,8 +73,31 @@ class MemoryFleetStore:
             raise NotFound("generation_not_found", f"no fleet has the generation {generation}")
         return self.earlier[generation]
 
+    async def revisions(
+        self, route: str | None, limit: int, before: int | None = None
+    ) -> list[RouteRevision]:
+        self.outage.check()
+        wanted = [
+            one
+            for one in reversed(self.published)
+            if route in (None, one.route) and (before is None or one.number < before)
+        ]
+        return wanted[:limit]
+
+    async def revision(self, number: int) -> RouteRevision:
+        self.outage.check()
+        for one in self.published:
+            if one.number == number:
+                return one
+        raise NotFound("revision_not_found", f"no route has a revision {number}")
+
     async def replace(
-        self, fleet: Fleet, expected_generation: int, audit: AuditEntry, after: int = 0
+        self,
+        fleet: Fleet,
+        expected_generation: int,
+        audit: AuditEntry,
+        after: int = 0,
+        revisions: Sequence[RouteRevision] = (),
     ) -> StoredFleet:
         self.outage.check()
         if self.newest.generation != expected_generation:
@@ -83,6 +108,9 @@ class MemoryFleetStore:
             )
         self.newest = StoredFleet(fleet=fleet, generation=max(expected_generation, after) + 1)
         self.earlier[self.newest.generation] = fleet
+        for number, one in enumerate(revisions, len(self.published) + 1):
+            generation = self.newest.generation
+            self.published.append(replace(one, number=number, generation=generation))
         self.audit.entries.append(audit)
         return self.newest
 

@@ -47,6 +47,10 @@ def normalized(fleet: Fleet) -> Fleet:
             replace(source, queries=tuple(sorted(source.queries)))
             for source in sorted(fleet.metric_sources, key=lambda s: s.name)
         ),
+        releases=tuple(
+            replace(release, route=ordered(release.route))
+            for release in sorted(fleet.releases, key=lambda r: r.route.id)
+        ),
     )
 
 

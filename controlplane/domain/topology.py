@@ -12,6 +12,7 @@ from itertools import chain
 
 from controlplane.domain.errors import NotFound
 from controlplane.domain.routing.callers import CallerPolicy, Consumer
+from controlplane.domain.routing.release import Release
 from controlplane.domain.routing.route import L4Route, Route
 from controlplane.domain.routing.tls import Certificate
 from controlplane.domain.routing.whitelist import Whitelist
@@ -256,7 +257,11 @@ class GatewayGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """Everything declared. Tuples are ordered by name, data centres by role and join order."""
+    """Everything declared. Tuples are ordered by name, data centres by role and join order.
+
+    Attributes:
+        releases: drafts, gray and retired routes; no document has them, a file leaves them alone.
+    """
 
     datacenters: tuple[Datacenter, ...] = ()
     pools: tuple[Pool, ...] = ()
@@ -270,6 +275,7 @@ class Fleet:
     certificates: tuple[Certificate, ...] = ()
     zones: tuple[Zone, ...] = ()
     metric_sources: tuple[DeclaredSource, ...] = ()
+    releases: tuple[Release, ...] = ()
 
     def service(self, name: str) -> Service:
         """The service of that name; NotFound otherwise."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from controlplane.domain import snapshot as snapshots
 from controlplane.domain.decisions import Decision, split_of
 from controlplane.domain.errors import Invalid
+from controlplane.domain.routing.in_force import in_force
 from controlplane.domain.snapshot import (
     Content,
     EndpointsSection,
@@ -67,10 +68,17 @@ def desired(facts: Facts, made: Iterable[Decision], published: Snapshot | None) 
     """The snapshot that the facts ask for; of a service that is at fault, what is published."""
     decisions = {decision.service: decision for decision in made}
     wanted = _Splits(shares=_shares(facts, decisions), regions=_regions(facts, decisions))
+    fleet = _at(facts.fleet, facts.now_s)
     try:
-        return Desired(snapshot=wanted.build(facts.fleet))
+        return Desired(snapshot=wanted.build(fleet))
     except Invalid:
-        return _without_faulty(facts.fleet, wanted, published)
+        return _without_faulty(fleet, wanted, published)
+
+
+def _at(fleet: Fleet, now_s: float) -> Fleet:
+    """The fleet with the routes that are in force at a time."""
+    groups = [group.name for group in fleet.gateways]
+    return replace(fleet, routes=in_force(fleet.routes, fleet.releases, groups, now_s))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

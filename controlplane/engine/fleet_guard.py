@@ -45,14 +45,18 @@ class FleetGuard:
 
     def check(self, current: Fleet, wanted: Fleet, author: Principal) -> None:
         """Raise Refused, and keep it as a finding, when a change is suspicious."""
-        if self._behind:
-            raise Refused("fleet_behind", self._behind, {"force": FORCE})
+        self.check_store()
         doubt = self._doubt(current, wanted)
         if doubt is None:
             return
         self._refused_s = self._now()
         self._findings.report(Source.FLEET, [_refused(doubt, author)], scope=APPLY)
         raise _error(doubt)
+
+    def check_store(self) -> None:
+        """Raise Refused when the store has an older fleet than was in force."""
+        if self._behind:
+            raise Refused("fleet_behind", self._behind, {"force": FORCE})
 
     def objection(self, current: Fleet, wanted: Fleet) -> str:
         """Why `check` would refuse a change, "" when it would not; nothing is kept of it."""

@@ -1,42 +1,31 @@
 """The declared fleet: what it is now, what a change would do, and the change itself.
 
 One place for REST and CLI. A change that removes or moves a large share is refused unless forced
-(`engine.fleet_guard`), and every change is audited in the transaction that stores it.
+(`engine.fleet_guard`), one that makes a check of a route fail is held (`engine.fleet_change`), and
+every change is audited in the transaction that stores it, with the revisions of its routes.
 """
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from controlplane.domain import canonical
 from controlplane.domain.access import AuditEntry, Principal
 from controlplane.domain.decisions import Trigger
-from controlplane.domain.errors import Conflict
-from controlplane.domain.fleet_order import normalized
+from controlplane.domain.errors import Conflict, Refused
+from controlplane.domain.findings import Source
+from controlplane.domain.routing.checks import HeldChange
+from controlplane.domain.routing.revision import RouteRevision
 from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.domain.topology import Fleet
+from controlplane.engine.fleet_change import Edit, Judged, judged, observations, revisions
+from controlplane.engine.fleet_difference import ChangeLine
 from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments
 from controlplane.ports.stores import FleetStore, StoredFleet
 
-
-class ChangeKind(StrEnum):
-    """What happens to one item."""
-
-    ADD = "add"
-    REMOVE = "remove"
-    CHANGE = "change"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeLine:
-    """One item of a difference; before and after are canonical JSON, "" when absent."""
-
-    kind: ChangeKind
-    subject: str
-    before: str = ""
-    after: str = ""
+CHECKS = "checks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +35,13 @@ class FleetChange:
     Attributes:
         generation: the one after the change.
         objection: why it would be refused unless forced; "" when it would not, or is made.
+        held: changes of routes that are not made, because a check would fail.
     """
 
     generation: int
     lines: tuple[ChangeLine, ...]
     objection: str = ""
+    held: tuple[HeldChange, ...] = ()
 
 
 class Fleets:
@@ -76,6 +67,9 @@ class Fleets:
         # came back older. A generation is never given twice.
         self._stored = 0
         self._known = 0
+        self._findings = instruments.findings
+        # One change at a time, each on top of the one before.
+        self._changing = asyncio.Lock()
 
     @property
     def current(self) -> StoredFleet:
@@ -109,10 +103,11 @@ class Fleets:
 
     async def plan(self, fleet: Fleet, expected_generation: int | None = None) -> FleetChange:
         """What `apply` would change; Conflict as there."""
-        current, change = await self._compared(fleet, expected_generation)
+        current, found = await self._judged(_documented(fleet), expected_generation)
+        change = _change(current, found)
         if not change.lines:
             return change
-        return replace(change, objection=self._guard.objection(current.fleet, normalized(fleet)))
+        return replace(change, objection=self._guard.objection(current.fleet, found.fleet))
 
     async def apply(
         self,
@@ -131,46 +126,109 @@ class Fleets:
 
         Raises:
             Conflict: the fleet is no longer at `expected_generation`.
-            Refused: too much would be removed or moved and it is not forced.
+            Refused: too much would be removed, changed or moved and it is not forced.
         """
-        current, change = await self._compared(fleet, expected_generation)
-        if not change.lines:
-            self._guard.unchanged()
-            return change
-        if not force:
-            self._guard.check(current.fleet, normalized(fleet), author)
-        audit = AuditEntry(
-            time_s=self._now(),
-            author=author.name,
-            action="fleet.force_apply" if force else "fleet.apply",
-            subject=f"fleet@{change.generation}",
+        edit = Edit(
+            change=_documented(fleet),
+            author=author,
+            event="force_apply" if force else "apply",
+            subject="fleet",
             reason=reason,
-            before=canonical.digest(canonical.encode(current.fleet)),
-            after="; ".join(f"{line.kind} {line.subject}" for line in change.lines)[:4000],
+            expected_generation=expected_generation,
         )
-        self._current = await self._replace(normalized(fleet), audit)
-        self._known = self._stored = self._current.generation
-        self._guard.accepted()
-        self._pokes.poke(Trigger.OPERATOR)
-        return change
+        async with self._changing:
+            return await self._apply(edit, force=force)
 
-    async def _compared(
-        self, fleet: Fleet, expected_generation: int | None
-    ) -> tuple[StoredFleet, FleetChange]:
-        """The fleet in force and the difference to it; Conflict as `apply`."""
+    async def _apply(self, edit: Edit, *, force: bool) -> FleetChange:
+        current, found = await self._judged(edit.change, edit.expected_generation)
+        self._findings.report(Source.FLEET, observations(found), scope=CHECKS)
+        if not found.lines:
+            self._guard.unchanged()
+            return _change(current, found)
+        if not force:
+            self._guard.check(current.fleet, found.fleet, edit.author)
+        generation = current.generation + 1
+        await self._put(current, found, replace(edit, subject=f"fleet@{generation}"))
+        self._guard.accepted()
+        return _change(current, found)
+
+    async def edit(self, edit: Edit, *, guarded: bool = False) -> FleetChange:
+        """Change a few items by name; made whole or not at all.
+
+        Args:
+            guarded: whether it is judged like a file, because it may change many.
+
+        Raises:
+            Conflict: the fleet is no longer at the expected generation, if one is named.
+            Refused: `route_check_failed`, or the guard refuses it.
+        """
+        async with self._changing:
+            for last in (False, False, True):
+                current, found = await self._judged(edit.change, edit.expected_generation)
+                if found.held:
+                    raise _failed(found)
+                if not found.lines:
+                    return _change(current, found)
+                self._guard.check_store()
+                if guarded:
+                    self._guard.check(current.fleet, found.fleet, edit.author)
+                try:
+                    await self._put(current, found, edit)
+                except Conflict:
+                    # Another writer was faster: on top of his fleet it may still be what is wanted.
+                    if last or edit.expected_generation is not None:
+                        raise
+                else:
+                    return _change(current, found)
+        raise AssertionError("the last try returns or raises")
+
+    async def _judged(
+        self, change: Callable[[Fleet], Fleet], expected_generation: int | None
+    ) -> tuple[StoredFleet, Judged]:
+        """The fleet in force and the change to it; Conflict as `apply`."""
         while True:
             current = self._expected(expected_generation)
             # Thousands of items take longer than the loop may be held up. Another change that was
             # made meanwhile is what this one has to be judged against; one that is under way is
             # found by the store.
-            change = await asyncio.to_thread(_difference, current, fleet)
+            found = await asyncio.to_thread(_made, change, current.fleet, self._now())
             if current is self._current:
-                return current, change
+                return current, found
 
-    async def _replace(self, fleet: Fleet, audit: AuditEntry) -> StoredFleet:
+    async def _put(self, current: StoredFleet, found: Judged, edit: Edit) -> None:
+        """Store a change with its audit entry and revisions, and have it published."""
+        generation = current.generation + 1
+        now_s = self._now()
+        audit = AuditEntry(
+            time_s=now_s,
+            author=edit.author.name,
+            action=f"{edit.subject.partition('@')[0].partition('/')[0]}.{edit.event}",
+            subject=edit.subject,
+            reason=edit.reason,
+            before=await asyncio.to_thread(_digest, current.fleet),
+            after="; ".join(f"{line.kind} {line.subject}" for line in found.lines)[:4000],
+        )
+        entry = RouteRevision(
+            route="",
+            event=edit.event,
+            author=edit.author.name,
+            time_s=now_s,
+            generation=generation,
+            reason=edit.reason,
+        )
+        published = tuple(revisions(current.fleet, found, edit.event, entry))
+        self._current = await self._replace(found.fleet, audit, published)
+        self._known = self._stored = self._current.generation
+        self._pokes.poke(Trigger.OPERATOR)
+
+    async def _replace(
+        self, fleet: Fleet, audit: AuditEntry, published: Sequence[RouteRevision]
+    ) -> StoredFleet:
         """Store the next generation, on top of what the store has now."""
         try:
-            return await self._store.replace(fleet, self._stored, audit, after=self._known)
+            return await self._store.replace(
+                fleet, self._stored, audit, after=self._known, revisions=published
+            )
         except Conflict:
             stored = await self._store.load()
             if stored.generation > self._stored and stored.fleet == fleet:
@@ -184,7 +242,9 @@ class Fleets:
                 raise
             # An older copy was restored under us. What is in force here is whole, so it goes on.
             self._stored = stored.generation
-            return await self._store.replace(fleet, self._stored, audit, after=self._known)
+            return await self._store.replace(
+                fleet, self._stored, audit, after=self._known, revisions=published
+            )
 
     def _expected(self, generation: int | None) -> StoredFleet:
         """The fleet in force; Conflict when the caller has seen another one."""
@@ -199,39 +259,28 @@ class Fleets:
         return current
 
 
-def _difference(current: StoredFleet, wanted: Fleet) -> FleetChange:
-    before, after = _items(current.fleet), _items(normalized(wanted))
-    lines = [_line(s, before.get(s, ""), after.get(s, "")) for s in sorted({*before, *after})]
-    changed = tuple(line for line in lines if line is not None)
-    step = 1 if changed else 0
-    return FleetChange(generation=current.generation + step, lines=changed)
+def _documented(fleet: Fleet) -> Callable[[Fleet], Fleet]:
+    """A document says nothing about drafts and releases: they stay."""
+    return lambda current: replace(fleet, releases=current.releases)
 
 
-def _items(fleet: Fleet) -> dict[str, str]:
-    """Subject -> canonical text of everything declared."""
-    members: dict[str, object] = {
-        **{f"datacenter/{center.name}": center for center in fleet.datacenters},
-        **{f"pool/{pool.name}": pool for pool in fleet.pools},
-        **{f"service/{service.name}": service for service in fleet.services},
-        **{f"gateway/{gateway.name}": gateway for gateway in fleet.gateways},
-        **{f"route/{route.id}": route for route in fleet.routes},
-        **{f"whitelist/{whitelist.id}": whitelist for whitelist in fleet.whitelists},
-        **{f"l4_route/{route.id}": route for route in fleet.l4_routes},
-        **{f"caller/{policy.name}": policy for policy in fleet.callers},
-        **{f"consumer/{consumer.name}": consumer for consumer in fleet.consumers},
-        **{f"certificate/{one.name}": one for one in fleet.certificates},
-        **{f"zone/{zone.name}": zone for zone in fleet.zones},
-        **{f"source/{source.name}": source for source in fleet.metric_sources},
-    }
-    return {subject: canonical.encode(member).decode() for subject, member in members.items()}
+def _made(change: Callable[[Fleet], Fleet], base: Fleet, now_s: float) -> Judged:
+    return judged(base, change(base), now_s)
 
 
-def _line(subject: str, before: str, after: str) -> ChangeLine | None:
-    if before == after:
-        return None
-    kind = ChangeKind.CHANGE
-    if not before:
-        kind = ChangeKind.ADD
-    elif not after:
-        kind = ChangeKind.REMOVE
-    return ChangeLine(kind=kind, subject=subject, before=before, after=after)
+def _digest(fleet: Fleet) -> str:
+    return canonical.digest(canonical.encode(fleet))
+
+
+def _change(current: StoredFleet, found: Judged) -> FleetChange:
+    step = 1 if found.lines else 0
+    return FleetChange(generation=current.generation + step, lines=found.lines, held=found.held)
+
+
+def _failed(found: Judged) -> Refused:
+    reasons = [one.reason for one in found.held]
+    return Refused(
+        "route_check_failed",
+        f"{reasons[0]}: correct the route or the check; nothing was changed",
+        {"checks": reasons},
+    )

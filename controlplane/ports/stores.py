@@ -13,6 +13,7 @@ from controlplane.domain.access import AuditEntry, Token
 from controlplane.domain.decisions import Decision, Split
 from controlplane.domain.jobs import Job
 from controlplane.domain.retraining import Coverage
+from controlplane.domain.routing.revision import RouteRevision
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Fleet
@@ -33,14 +34,28 @@ class FleetStore(Protocol):
         """The newest fleet; an empty one with generation 0 when none was ever declared."""
 
     async def replace(
-        self, fleet: Fleet, expected_generation: int, audit: AuditEntry, after: int = 0
+        self,
+        fleet: Fleet,
+        expected_generation: int,
+        audit: AuditEntry,
+        after: int = 0,
+        revisions: Sequence[RouteRevision] = (),
     ) -> StoredFleet:
         """Store the next generation; Conflict when the newest is not `expected_generation`.
 
-        Its generation is one more than that, or one more than `after` if that is later."""
+        Its generation is one more than that, or one more than `after` if that is later. The
+        revisions of its routes are stored with it."""
 
     async def at(self, generation: int) -> Fleet:
         """The fleet of a generation; NotFound."""
+
+    async def revisions(
+        self, route: str | None, limit: int, before: int | None = None
+    ) -> list[RouteRevision]:
+        """Newest first, of one route or of all; those with a number below `before` if given."""
+
+    async def revision(self, number: int) -> RouteRevision:
+        """One revision; NotFound."""
 
 
 class SnapshotStore(Protocol):

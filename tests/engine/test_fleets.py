@@ -6,7 +6,8 @@ import pytest
 
 from controlplane.domain.errors import Conflict, Refused, Retryable
 from controlplane.domain.topology import Fleet, Pool
-from controlplane.engine.fleets import ChangeKind, Fleets
+from controlplane.engine.fleet_difference import ChangeKind
+from controlplane.engine.fleets import Fleets
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments
 from controlplane.ports.stores import StoredFleet

@@ -38,6 +38,22 @@ FLEETS = Table(
     Column("body", LargeBinary, nullable=False),
 )
 
+ROUTE_REVISIONS = Table(
+    "route_revisions",
+    METADATA,
+    Column("number", Integer, primary_key=True),
+    Column("route", String, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("time_s", Float, nullable=False),
+    Column("event", String, nullable=False),
+    Column("author", String, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("before", Text, nullable=False),
+    Column("after", Text, nullable=False),
+    Index(None, "route", "number"),
+    sqlite_autoincrement=True,
+)
+
 SNAPSHOTS = Table(
     "snapshots",
     METADATA,

@@ -1,0 +1,137 @@
+"""One change of the fleet, judged before it is stored: what differs, which checks it fails.
+
+Pure; called by `fleets` in a thread, because tables of ten thousand routes take a second.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from controlplane.domain import canonical
+from controlplane.domain.access import Principal
+from controlplane.domain.findings import Observation
+from controlplane.domain.fleet_order import normalized
+from controlplane.domain.routing.checks import CheckResult, HeldChange, checked
+from controlplane.domain.routing.release import Life, LifeEvent
+from controlplane.domain.routing.revision import RouteRevision
+from controlplane.domain.routing.route import Route
+from controlplane.domain.routing.whitelist import refusal
+from controlplane.domain.topology import Fleet
+from controlplane.engine.fleet_difference import ChangeLine, difference
+
+ROUTE, RELEASE = "route/", "release/"
+FULL = "full"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """A change of a few items that somebody asked for by name.
+
+    Attributes:
+        change: the fleet in force -> the wanted one; may raise.
+        event: of the audit log and of revisions.
+    """
+
+    change: Callable[[Fleet], Fleet]
+    author: Principal
+    event: str
+    subject: str
+    reason: str = ""
+    expected_generation: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A wanted fleet after its checks, in canonical order, and what it changes.
+
+    Attributes:
+        held: changes of routes that are not in it, because a check would fail.
+        failing: checks that fail although this change is not at fault.
+    """
+
+    fleet: Fleet
+    lines: tuple[ChangeLine, ...]
+    held: tuple[HeldChange, ...] = ()
+    failing: tuple[CheckResult, ...] = ()
+
+
+def judged(current: Fleet, wanted: Fleet, now_s: float) -> Judged:
+    """Run the checks of a wanted fleet against the one in force."""
+    wanted = normalized(wanted)
+    if not any(route.checks for fleet in (current, wanted) for route in fleet.routes):
+        return Judged(fleet=wanted, lines=difference(current, wanted))
+    result = checked(_table(current), _table(wanted), now_s)
+    if result.held:
+        wanted = _with_earlier(current, wanted, {one.route for one in result.held})
+    return Judged(
+        fleet=wanted,
+        lines=difference(current, wanted),
+        held=result.held,
+        failing=result.failing,
+    )
+
+
+def _table(fleet: Fleet) -> Mapping[str, Route]:
+    refusals = (refusal(whitelist) for whitelist in fleet.whitelists)
+    return {route.id: route for route in (*fleet.routes, *refusals)}
+
+
+def _with_earlier(current: Fleet, wanted: Fleet, held: set[str]) -> Fleet:
+    """The wanted fleet with what is held as it is in force."""
+    routes = [r for r in wanted.routes if r.id not in held]
+    routes += [r for r in current.routes if r.id in held]
+    lists = [w for w in wanted.whitelists if refusal(w).id not in held]
+    lists += [w for w in current.whitelists if refusal(w).id in held]
+    return normalized(replace(wanted, routes=tuple(routes), whitelists=tuple(lists)))
+
+
+def observations(found: Judged) -> Iterator[Observation]:
+    """What was held, and what fails, as findings."""
+    for one in found.held:
+        yield Observation(
+            code="route_check_failed",
+            subject=_subject(one.route),
+            message=f"{one.reason}: correct the route or the check, and publish it again",
+            held="the route as it was; the rest of the change was made",
+        )
+    for failing in found.failing:
+        yield Observation(
+            code="route_check_failed",
+            subject=_subject(failing.route),
+            message=f"{failing.fault}: correct the route or the check",
+        )
+
+
+def _subject(route_id: str) -> str:
+    return route_id if "/" in route_id else f"{ROUTE}{route_id}"
+
+
+def revisions(
+    current: Fleet, found: Judged, event: str, entry: RouteRevision
+) -> Iterable[RouteRevision]:
+    """A revision for each route that a change publishes or takes away.
+
+    Args:
+        entry: author, reason, time and generation of all of them.
+    """
+    # The step after a gray release's last one.
+    event = FULL if event == LifeEvent.STEP else event
+    for line in found.lines:
+        if line.subject.startswith(ROUTE):
+            route_id = line.subject.removeprefix(ROUTE)
+            yield replace(entry, route=route_id, event=event, before=line.before, after=line.after)
+    yield from _gray_begun(current, found, entry)
+
+
+def _gray_begun(current: Fleet, found: Judged, entry: RouteRevision) -> Iterator[RouteRevision]:
+    """A gray release publishes, too: its new route, for a part of the traffic."""
+    changed = {line.subject for line in found.lines if line.subject.startswith(RELEASE)}
+    lives = {one.route.id: one.life for one in current.releases}
+    published = {route.id: route for route in current.routes}
+    for release in found.fleet.releases:
+        route = release.route
+        began = release.life is Life.GRAY and lives.get(route.id) is not Life.GRAY
+        if f"{RELEASE}{route.id}" in changed and began:
+            old = published.get(route.id)
+            before = "" if old is None else canonical.encode(old).decode()
+            after = canonical.encode(route).decode()
+            yield replace(entry, route=route.id, event=LifeEvent.GRAY, before=before, after=after)

@@ -1,0 +1,307 @@
+"""The life of routes: drafts, publications, gray releases, rollbacks, and what time changes.
+
+Called by the API; its task lets routes begin and end on time and takes gray releases from step to
+step while their gates are open. What is declared changes through `fleets` alone.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from controlplane.domain.access import AccessRole, Principal
+from controlplane.domain.decisions import Trigger
+from controlplane.domain.errors import ControlPlaneError, NotFound
+from controlplane.domain.findings import Observation, Source
+from controlplane.domain.routing.gates import Reading, Seen, Verdict, Word, verdict
+from controlplane.domain.routing.in_force import next_change
+from controlplane.domain.routing.release import Gray, Life, LifeEvent, Release
+from controlplane.domain.routing.revision import RouteRevision
+from controlplane.domain.routing.route import Route
+from controlplane.domain.telemetry import Sample, ServiceWindow, mean, reading
+from controlplane.domain.topology import Fleet
+from controlplane.engine.desired import published_shares
+from controlplane.engine.fleet_change import Edit
+from controlplane.engine.fleets import FleetChange, Fleets
+from controlplane.engine.pokes import Pokes
+from controlplane.engine.publication import Publication
+from controlplane.engine.route_edits import (
+    Change,
+    RouteItem,
+    Signed,
+    check_references,
+    item,
+    items,
+)
+from controlplane.engine.stages import Instruments
+from controlplane.ports.stores import FleetStore, StoredFleet
+
+log = structlog.get_logger(__name__)
+
+# A route's end is met within this time, also one that was declared just before it.
+LOOK_S = 0.2
+GRAY = "gray"
+# Among so many newest revisions of a route is one that is no gray release.
+RECENT = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteParts:
+    """What the life of routes reads and writes.
+
+    Attributes:
+        window: of a service, trusted samples only.
+        period_s: of samples; fresh_s: older ones are missing.
+    """
+
+    fleets: Fleets
+    store: FleetStore
+    publication: Publication
+    pokes: Pokes
+    window: Callable[[str], ServiceWindow]
+    period_s: float = 60.0
+    fresh_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """Who asks for a change of one route, why, and on top of which generation."""
+
+    author: Principal
+    reason: str = ""
+    expected_generation: int | None = None
+
+
+class RouteLife:
+    """Takes routes through their lives."""
+
+    def __init__(self, parts: RouteParts, instruments: Instruments) -> None:
+        self._parts = parts
+        self._now = instruments.now
+        self._findings = instruments.findings
+        self._seen: StoredFleet | None = None
+        self._next_change_s: float | None = None
+        self._verdicts: dict[str, Verdict] = {}
+
+    def items(self) -> list[RouteItem]:
+        """Every route, by id."""
+        return items(self._parts.fleets.current.fleet)
+
+    def item(self, route_id: str) -> RouteItem:
+        """One route; `NEW` when there is none."""
+        return item(self._parts.fleets.current.fleet, route_id)
+
+    def verdict(self, route_id: str) -> Verdict | None:
+        """Of a gray release: whether its next step may follow, as seen last."""
+        return self._verdicts.get(route_id)
+
+    async def revisions(
+        self, route_id: str | None, limit: int, before: int | None = None
+    ) -> Sequence[RouteRevision]:
+        """Publications of one route or of all, newest first."""
+        return await self._parts.store.revisions(route_id, limit, before)
+
+    async def revision(self, number: int) -> RouteRevision:
+        """One publication; NotFound."""
+        return await self._parts.store.revision(number)
+
+    async def write(self, route: Route, wish: Wish) -> FleetChange:
+        """Keep a draft; Conflict while the route is gray."""
+        return await self._edit(route.id, LifeEvent.WRITE, self._signed(wish).write(route), wish)
+
+    async def discard(self, route_id: str, wish: Wish) -> FleetChange:
+        """Drop a draft, or what is left of a retired route."""
+        change = self._signed(wish).discard(route_id)
+        return await self._edit(route_id, LifeEvent.DISCARD, change, wish)
+
+    async def publish(self, route_id: str, wish: Wish) -> FleetChange:
+        """Put a draft, gray or retired route in force for all traffic."""
+        change = self._signed(wish).publish(route_id)
+        return await self._edit(route_id, LifeEvent.PUBLISH, change, wish)
+
+    async def retire(self, route_id: str, wish: Wish) -> FleetChange:
+        """Take a route away; it can be published again."""
+        change = self._signed(wish).retire(route_id)
+        return await self._edit(route_id, LifeEvent.RETIRE, change, wish)
+
+    async def start_gray(self, route_id: str, gray: Gray, wish: Wish) -> FleetChange:
+        """Put a draft in force for a part of the traffic."""
+        change = self._signed(wish).gray(route_id, gray)
+        return await self._edit(route_id, LifeEvent.GRAY, change, wish)
+
+    async def step_gray(self, route_id: str, wish: Wish, step: int | None = None) -> FleetChange:
+        """Take a step of a gray release by hand, gate or no gate; None is the next."""
+        change = self._signed(wish).step(route_id, step)
+        return await self._edit(route_id, LifeEvent.STEP, change, wish)
+
+    async def stop_gray(self, route_id: str, wish: Wish) -> FleetChange:
+        """Give all traffic back to the old route; the new one is a draft again."""
+        change = self._signed(wish).stop(route_id)
+        return await self._edit(route_id, LifeEvent.STOP, change, wish)
+
+    async def rollback(self, route_id: str, wish: Wish, number: int | None = None) -> FleetChange:
+        """Publish the exact form of an earlier revision; None is the one before the newest."""
+        earlier = await self._earlier(route_id, number)
+        change = self._signed(wish).rollback(earlier)
+        return await self._edit(route_id, LifeEvent.ROLLBACK, change, wish)
+
+    async def rollback_table(
+        self, generation: int, wish: Wish, *, force: bool = False
+    ) -> FleetChange:
+        """Put all routes, whitelists and L4 routes back to those of a generation of the fleet.
+
+        Raises:
+            NotFound: no fleet had the generation.
+            Conflict: a route names what is not declared any more.
+            Refused: it changes a large share and is not forced.
+        """
+        earlier = await self._parts.store.at(generation)
+
+        def change(fleet: Fleet) -> Fleet:
+            return check_references(
+                replace(
+                    fleet,
+                    routes=earlier.routes,
+                    whitelists=earlier.whitelists,
+                    l4_routes=earlier.l4_routes,
+                )
+            )
+
+        edit = Edit(
+            change=change,
+            author=wish.author,
+            event="force_rollback" if force else LifeEvent.ROLLBACK,
+            subject=f"routes@{generation}",
+            reason=wish.reason,
+            expected_generation=wish.expected_generation,
+        )
+        return await self._parts.fleets.edit(edit, guarded=not force)
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            pause_s = await self.look()
+            await asyncio.sleep(pause_s)
+
+    async def look(self) -> float:
+        """What time changes: routes that begin or end, gray steps; seconds until the next look."""
+        now_s = self._now()
+        current = self._parts.fleets.current
+        due = self._next_change_s is not None and self._next_change_s <= now_s
+        if due:
+            self._parts.pokes.poke(Trigger.OPERATOR)
+        if due or current is not self._seen:
+            self._seen = current
+            fleet = current.fleet
+            self._next_change_s = next_change(fleet.routes, fleet.releases, now_s)
+        await self._look_at_gates()
+        if self._next_change_s is None:
+            return LOOK_S
+        return min(LOOK_S, max(self._next_change_s - now_s, 0.001))
+
+    async def _look_at_gates(self) -> None:
+        held: list[Observation] = []
+        verdicts: dict[str, Verdict] = {}
+        for release in self._parts.fleets.current.fleet.releases:
+            if release.life is not Life.GRAY or release.gray is None:
+                continue
+            age_s = self._now() - release.since_s
+            found = verdict(release.gray, release.step, age_s, self._seen_of(release))
+            if found.word is Word.STEP:
+                found = await self._stepped(release, found)
+            if found.word is Word.HOLD:
+                held.append(_held(release, found))
+            verdicts[release.route.id] = found
+        self._verdicts = verdicts
+        self._findings.report(Source.FLEET, held, scope=GRAY)
+
+    async def _stepped(self, release: Release, found: Verdict) -> Verdict:
+        """Take the next step in the name of who began the release."""
+        author = Principal(token_id="", name=release.author, role=AccessRole.OPERATOR)
+        wish = Wish(author=author, reason=f"gray release: {found.reason}")
+        try:
+            await self.step_gray(release.route.id, wish)
+        except ControlPlaneError as error:
+            return Verdict(word=Word.HOLD, reason=error.message)
+        log.info("route.gray_step", route=release.route.id, step=release.step + 1)
+        return found
+
+    def _seen_of(self, release: Release) -> Seen:
+        service = release.route.service
+        if not service:
+            return Seen(readings=None, fresh_s=self._parts.fresh_s)
+        shares = published_shares(self._parts.publication.current).get(service, {})
+        window = self._parts.window(service)
+        # A period that began before the step shows what was before.
+        since_s = release.since_s + self._parts.period_s
+        now_s = self._now()
+        readings = tuple(
+            _reading(center, window.recent(center, since_s), now_s)
+            for center, share in sorted(shares.items())
+            if share > 0
+        )
+        return Seen(readings=readings, fresh_s=self._parts.fresh_s)
+
+    async def _earlier(self, route_id: str, number: int | None) -> Route:
+        if number is not None:
+            named = await self._parts.store.revision(number)
+            if named.route != route_id:
+                raise NotFound("revision_not_found", f"revision {number} is of route {named.route}")
+            return named.route_after
+        for newest in await self._parts.store.revisions(route_id, RECENT):
+            # A gray release left the old form in force.
+            if newest.event != LifeEvent.GRAY:
+                return replace(newest, after=newest.before).route_after
+        raise NotFound("revision_not_found", f"route {route_id} was never published")
+
+    async def _edit(
+        self, route_id: str, event: LifeEvent, change: Change, wish: Wish
+    ) -> FleetChange:
+        edit = Edit(
+            change=change,
+            author=wish.author,
+            event=event,
+            subject=f"route/{route_id}",
+            reason=wish.reason,
+            expected_generation=wish.expected_generation,
+        )
+        return await self._parts.fleets.edit(edit)
+
+    def _signed(self, wish: Wish) -> Signed:
+        return Signed(author=wish.author.name, now_s=self._now())
+
+
+def _reading(center: str, samples: Sequence[Sample], now_s: float) -> Reading:
+    """Means of what a data centre showed; NaN where a sample does not say."""
+    if not samples:
+        return Reading(datacenter=center)
+    rates = [reading(one, "request_rate_rps") for one in samples]
+    return Reading(
+        datacenter=center,
+        age_s=now_s - samples[-1].received_s,
+        requests_s=mean(rates),
+        error_ratio=_weighted(samples, rates, "error_ratio"),
+        response_time_ms=_weighted(samples, rates, "response_time_ms"),
+    )
+
+
+def _weighted(samples: Sequence[Sample], rates: Sequence[float], name: str) -> float:
+    values = [reading(one, name) for one in samples]
+    total = math.fsum(rates)
+    if not total > 0:
+        return mean(values)
+    return math.fsum(value * rate for value, rate in zip(values, rates, strict=True)) / total
+
+
+def _held(release: Release, found: Verdict) -> Observation:
+    route_id = release.route.id
+    return Observation(
+        code="gray_held",
+        subject=f"route/{route_id}",
+        message=f"the gray release of route {route_id} holds at step {release.step}: "
+        f"{found.reason}; bring the metrics back, or step or stop it by hand",
+        held=f"route {route_id} at its step",
+        force=f"signalbox routes step {route_id}",
+    )
