@@ -1,10 +1,13 @@
 """FleetStore: generations and compare-and-set."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from controlplane.domain.errors import Conflict, NotFound
+from controlplane.domain.routing.revision import RouteRevision
+from controlplane.domain.routing.route import Route
 from controlplane.domain.topology import Fleet
 from controlplane.ports.stores import StoredFleet
 from tests.ports.conftest import Stores
@@ -55,3 +58,45 @@ async def test_of_many_at_once_one_wins(stores: Stores) -> None:
     assert sum(isinstance(a, StoredFleet) for a in answers) == 1
     assert sum(isinstance(a, Conflict) for a in answers) == 7
     assert len(await stores.audit.recent(99)) == 1
+
+
+def revision(route: str, reason: str = "") -> RouteRevision:
+    return RouteRevision(
+        route=route,
+        event="publish",
+        author="me",
+        time_s=5.5,
+        generation=7,
+        reason=reason,
+        before="",
+        after='{"id":"ü"}',
+    )
+
+
+async def test_revisions_come_with_their_fleet_newest_first(stores: Stores) -> None:
+    assert await stores.fleets.revisions(None, 5) == []
+    await stores.fleets.replace(fleet(), 0, entry(), revisions=(revision("a"), revision("b")))
+    await stores.fleets.replace(fleet(), 1, entry(), after=5, revisions=(revision("a", "again"),))
+    newest, b, a = await stores.fleets.revisions(None, 5)
+    assert [newest.route, b.route, a.route] == ["a", "b", "a"]
+    assert [newest.generation, b.generation] == [6, 1]
+    assert newest.number > b.number > a.number > 0
+    assert newest == replace(revision("a", "again"), generation=6)
+    assert await stores.fleets.revisions("a", 5) == [newest, a]
+    assert await stores.fleets.revisions("a", 1, newest.number) == [a]
+    assert await stores.fleets.revision(b.number) == b
+    with pytest.raises(NotFound, match="revision 99"):
+        await stores.fleets.revision(99)
+
+
+async def test_of_a_conflict_no_revision_is_kept(stores: Stores) -> None:
+    with pytest.raises(Conflict):
+        await stores.fleets.replace(fleet(), 3, entry(), revisions=(revision("a"),))
+    assert await stores.fleets.revisions(None, 5) == []
+
+
+async def test_a_large_fleet_comes_back(stores: Stores) -> None:
+    routes = tuple(Route(id=f"r{n}", service="s", labels=(("n", str(n)),)) for n in range(3_000))
+    large = replace(fleet(), routes=routes)
+    await stores.fleets.replace(large, 0, entry())
+    assert (await stores.fleets.load()).fleet == await stores.fleets.at(1) == large
