@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from controlplane.domain.radix.draft import Draft
+from controlplane.domain.radix.building import alone
 from controlplane.domain.radix.node import Node
 from controlplane.domain.radix.pattern import Pattern
 
@@ -25,7 +25,7 @@ def with_pattern(node: Node[V], pattern: Pattern, value: V) -> Node[V]:
     first = pattern.segments[common]
     below = Pattern(pattern.segments[common + 1 :], pattern.whole)
     child = node.parameter if first is None else node.children.get(first)
-    changed = _alone(below, value) if child is None else with_pattern(child, below, value)
+    changed = alone(below, value) if child is None else with_pattern(child, below, value)
     if first is None:
         return replace(node, parameter=changed)
     return replace(node, children={**node.children, first: changed})
@@ -69,9 +69,3 @@ def _common(rest: Iterable[str], segments: Iterable[str | None]) -> int:
             break
         count += 1
     return count
-
-
-def _alone(pattern: Pattern, value: V) -> Node[V]:
-    draft: Draft[V] = Draft()
-    draft.put(pattern, value)
-    return draft.compressed()

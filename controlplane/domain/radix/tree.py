@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
+from controlplane.domain.radix.building import root_of
 from controlplane.domain.radix.changes import with_pattern, without_pattern
-from controlplane.domain.radix.draft import Draft
 from controlplane.domain.radix.node import Node, items, walk
 from controlplane.domain.radix.pattern import Pattern, of_literal
 
@@ -35,17 +35,16 @@ class Tree(Generic[V]):
     def of(cls, values: Mapping[Pattern, V]) -> "Tree[V]":
         """The tree of some patterns, faster than one by one."""
         literals: dict[str, V] = {}
-        draft: Draft[V] = Draft()
-        counts = Counter[int]()
+        others: list[tuple[Pattern, V]] = []
         for pattern, value in values.items():
             literal = pattern.literal
             if literal is not None:
                 literals[literal] = value
             else:
-                draft.put(pattern, value)
-                counts[len(pattern.segments)] += 1
+                others.append((pattern, value))
+        counts = Counter(len(pattern.segments) for pattern, _ in others)
         depths = tuple(counts[count] for count in range(max(counts, default=-1) + 1))
-        return cls(literals=literals, root=draft.node([]), depths=depths)
+        return cls(literals=literals, root=root_of(others), depths=depths)
 
     def find(self, path: str) -> V | None:
         """Value of the first of the `candidates` for a path in normal form; None without any."""
@@ -97,7 +96,7 @@ class Tree(Generic[V]):
             segments = segments[1:]
         return None
 
-    def items(self) -> Iterator[tuple[Pattern, V]]:
+    def contents(self) -> Iterator[tuple[Pattern, V]]:
         """Every pattern with its value: single paths, then the others, in order."""
         yield from ((of_literal(path), self.literals[path]) for path in sorted(self.literals))
         yield from items(self.root, ())

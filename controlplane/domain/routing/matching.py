@@ -77,13 +77,17 @@ class HostTable:
         for rule in rules:
             places.setdefault(pattern(rule.route.path), []).append(rule)
         expressions = ordered_rules(places.pop(None, ()))
+        tree = Tree.of({place: ordered_rules(at) for place, at in places.items() if place})
+        return cls.placed_in(tree, expressions, rules)
+
+    @classmethod
+    def placed_in(
+        cls, tree: Tree[Rules], expressions: Rules, rules: Collection[Rule]
+    ) -> "HostTable":
+        """The table of rules that have their places already."""
         timed = frozenset(rule for rule in rules if rule.timed)
-        return cls(
-            tree=Tree.of({place: ordered_rules(at) for place, at in places.items() if place}),
-            expressions=expressions,
-            lasting=len(rules) - len(timed),
-            timed=timed,
-        )
+        lasting = len(rules) - len(timed)
+        return cls(tree=tree, expressions=expressions, lasting=lasting, timed=timed)
 
     def placed(self, rule: Rule) -> "HostTable":
         """The table with a rule more, which it does not have."""
@@ -110,6 +114,12 @@ class HostTable:
     def exists(self, now_s: float) -> bool:
         """Whether a route of it exists at a time."""
         return self.lasting > 0 or any(rule.route.valid(now_s) for rule in self.timed)
+
+    def rules(self) -> Iterator[Rule]:
+        """Every rule, whenever it exists."""
+        for _, rules in self.tree.contents():
+            yield from rules
+        yield from self.expressions
 
     def candidates(self, path: str) -> Iterator[Rule]:
         """Rules that match a path, first things first; nothing else is asked."""
@@ -168,17 +178,18 @@ class Table:
         }
         return replace(self, hosts=left)
 
-    def host_table(self, host: str, now_s: float) -> HostTable | None:
-        """The table of the most specific host that has routes at a time; no other is asked."""
+    def asked(self, host: str, now_s: float) -> tuple[str, HostTable | None]:
+        """The most specific host rule that has routes at a time, and its table; no other is
+        asked. ("", None) when there is none."""
         for name in host_patterns(host):
             table = self.hosts.get(name)
             if table is not None and table.exists(now_s):
-                return table
-        return None
+                return name, table
+        return "", None
 
     def match(self, request: Request, now_s: float) -> Match:
         """The route that a request gets at a time."""
-        table = self.host_table(request.host, now_s)
+        _, table = self.asked(request.host, now_s)
         if table is None:
             return _NO_HOST
         rule = table.first(request, now_s)

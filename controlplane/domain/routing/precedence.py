@@ -5,7 +5,7 @@ stand in docs/adr/0023.
 """
 
 from collections.abc import Iterable, Iterator
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 from controlplane.domain.radix.pattern import Pattern
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
@@ -79,3 +79,27 @@ def host_patterns(host: str) -> Iterator[str]:
         yield f"*{host[at:]}"
         at = host.find(".", at + 1)
     yield EVERY_HOST
+
+
+class Difference(StrEnum):
+    """What puts one of two routes that match a request before the other."""
+
+    HOST = "its host is more specific"
+    EXPRESSION = "a path comes before an expression"
+    PATH = "its path comes first: literal before parameter, longer before shorter, whole first"
+    METHODS = "it names methods"
+    CONDITIONS = "it has more conditions"
+    PRIORITY = "its priority is higher"
+    ID = "its id comes first, and nothing else tells them apart"
+
+
+def difference(first: Route, second: Route) -> Difference:
+    """Why the first of two routes of one host comes before the second."""
+    expression = PathMatchType.REGULAR_EXPRESSION
+    if path_order(first.path) != path_order(second.path):
+        return Difference.EXPRESSION if second.path.type is expression else Difference.PATH
+    if bool(first.methods) != bool(second.methods):
+        return Difference.METHODS
+    if first.condition_count != second.condition_count:
+        return Difference.CONDITIONS
+    return Difference.ID if first.priority == second.priority else Difference.PRIORITY

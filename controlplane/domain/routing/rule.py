@@ -1,7 +1,7 @@
 """A route made ready to be asked: what must hold beside host and path, as predicates."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -33,6 +33,10 @@ class Unmet(NamedTuple):
 
     demand: Demand
     detail: str
+
+    def in_words(self) -> str:
+        """What is missing, in one line."""
+        return f"{self.demand}: {self.detail}" if self.detail else str(self.demand)
 
 
 class _Test(NamedTuple):
@@ -88,8 +92,10 @@ def rule_of(route: Route, registry: Registry) -> Rule:
     )
 
 
-def ordered_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+def ordered_rules(rules: Collection[Rule]) -> tuple[Rule, ...]:
     """Rules with one path, or expressions: first things first."""
+    if len(rules) == 1:
+        return tuple(rules)
     return tuple(sorted(rules, key=lambda rule: order_at_one_path(rule.route)))
 
 

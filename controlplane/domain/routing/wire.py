@@ -1,0 +1,105 @@
+"""The table on the wire: canonical bytes that gateways load without building the tree again.
+
+Written for `/v1/routes`, read by the gateway agent. Each route stands once, without what has its
+default; the trees name routes by number. The same routes give the same bytes.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controlplane.domain import canonical
+from controlplane.domain.errors import Invalid
+from controlplane.domain.radix.invariants import faults
+from controlplane.domain.radix.listing import ListedTree, Numbers, listed, tree_of
+from controlplane.domain.routing.functions import Registry
+from controlplane.domain.routing.matching import HostTable, Table
+from controlplane.domain.routing.provided_functions import PROVIDED
+from controlplane.domain.routing.route import Route
+from controlplane.domain.routing.rule import Rule, rule_of
+
+# Of what is written here; a reader refuses another one.
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Host:
+    tree: ListedTree
+    expressions: Numbers = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Document:
+    format: int
+    routes: tuple[Route, ...]
+    hosts: Mapping[str, _Host]
+
+
+def encoded(table: Table) -> bytes:
+    """Canonical bytes of a table."""
+    routes = {rule.route.id: rule.route for host in table.hosts.values() for rule in host.rules()}
+    numbers = {name: at for at, name in enumerate(sorted(routes))}
+
+    def of(rules: tuple[Rule, ...]) -> Numbers:
+        return tuple(numbers[rule.route.id] for rule in rules)
+
+    hosts = {
+        name: _Host(tree=listed(host.tree, of), expressions=of(host.expressions))
+        for name, host in table.hosts.items()
+    }
+    ordered = tuple(routes[name] for name in numbers)
+    return canonical.encode(_sparse(_Document(format=FORMAT, routes=ordered, hosts=hosts)))
+
+
+def decoded(data: bytes, registry: Registry = PROVIDED) -> Table:
+    """The table again.
+
+    Raises:
+        Invalid: the bytes are of another format, or the trees in them do not fit their routes.
+    """
+    document = canonical.decode(_Document, data)
+    if document.format != FORMAT:
+        raise _unreadable(f"format {document.format}, this version reads {FORMAT}")
+    rules = [rule_of(route, registry) for route in document.routes]
+    try:
+        hosts = {name: _host(host, rules) for name, host in document.hosts.items()}
+    except LookupError as error:
+        raise _unreadable(f"no route or node {error}") from error
+    for name, host in hosts.items():
+        if found := faults(host.tree):
+            raise _unreadable(f"tree of {name}: {found[0]}")
+    return Table(hosts=hosts, registry=registry)
+
+
+def _host(host: _Host, rules: list[Rule]) -> HostTable:
+    def of(numbers: Numbers) -> tuple[Rule, ...]:
+        return tuple(rules[number] for number in numbers)
+
+    tree, expressions = tree_of(host.tree, of), of(host.expressions)
+    placed = [rule for _, found in tree.contents() for rule in found]
+    return HostTable.placed_in(tree, expressions, [*placed, *expressions])
+
+
+def _unreadable(why: str) -> Invalid:
+    return Invalid("route_table_unreadable", f"cannot read the route table: {why}")
+
+
+def _sparse(value: object) -> object:
+    """The value as JSON's types, without fields that have their default."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            field.name: _sparse(found)
+            for field in dataclasses.fields(value)
+            if (found := getattr(value, field.name)) != _default(field)
+        }
+    if isinstance(value, Mapping):
+        return {key: _sparse(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_sparse(item) for item in value]
+    return value
+
+
+def _default(field: "dataclasses.Field[object]") -> object:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
