@@ -1,0 +1,63 @@
+"""All that a gateway group listens for: HTTP, the same over TLS, and ports of L4 routes.
+
+Called by `render`; also what these listeners fetch on their own: filters about callers, and
+certificates.
+"""
+
+from collections.abc import Collection, Iterator
+
+from envoy.config.listener.v3 import listener_pb2
+from google.protobuf.message import Message
+
+from controlplane.adapters.envoy import callers, tls
+from controlplane.adapters.envoy.l4_listeners import l4_listeners
+from controlplane.adapters.envoy.listeners import Stickiness, listener
+from controlplane.adapters.envoy.resource_sets import listener_name
+from controlplane.adapters.envoy.zones import narrowed, sources_of, zone_notes
+from controlplane.domain.findings import Observation
+from controlplane.domain.routing.certificate_notes import certificate_notes
+from controlplane.domain.routing.tls import tls_hosts
+from controlplane.domain.snapshot import RoutesSection
+from controlplane.domain.topology import GatewayGroup
+from controlplane.domain.xds import ResourceType
+
+TLS = "tls"
+
+
+def group_listeners(
+    section: RoutesSection, group: GatewayGroup, stickiness: Stickiness, services: Collection[str]
+) -> Iterator[tuple[str, listener_pb2.Listener]]:
+    """The listeners of a group, by the names of their parts."""
+    sources = sources_of(section, group)
+    for name, message in _of_everybody(section, group, stickiness, services):
+        kept = narrowed(message, sources)
+        if kept is not None:
+            yield name, kept
+
+
+def fetched(section: RoutesSection) -> Iterator[tuple[ResourceType, str, Message]]:
+    """What listeners name and Envoys ask for by name."""
+    for name, message in callers.extensions(section):
+        yield ResourceType.EXTENSION, name, message
+    for name, secret in tls.secrets(tls_hosts(section.certificates, section.routes)):
+        yield ResourceType.SECRET, name, secret
+
+
+def access_notes(section: RoutesSection) -> tuple[Observation, ...]:
+    """What of callers, certificates and zones is not as it was declared."""
+    ports = [group.tls_port for group in section.gateways if group.tls_port is not None]
+    certificates = certificate_notes(section.routes, ports)
+    return (*callers.notes(section), *certificates, *zone_notes(section))
+
+
+def _of_everybody(
+    section: RoutesSection, group: GatewayGroup, stickiness: Stickiness, services: Collection[str]
+) -> Iterator[tuple[str, listener_pb2.Listener]]:
+    plain = listener(group, stickiness, callers.caller_filters(section, group.zone))
+    hosts = tls_hosts(section.certificates, section.routes)
+    yield group.name, plain
+    if group.tls_port is not None and hosts:
+        secured = tls.secured(plain, f"https-{group.name}", group.tls_port, hosts)
+        yield listener_name(group.name, TLS), secured
+    for name, message in l4_listeners(group, section.l4_routes, services):
+        yield listener_name(group.name, name), message
