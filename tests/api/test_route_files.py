@@ -179,3 +179,40 @@ async def test_an_export_says_what_it_leaves_out(declared: httpx.AsyncClient) ->
     assert "/v1/orders/{order}" in told["document"]
     (note,) = told["notes"]
     assert (note["subject"], note["left_out"]) == ("whitelist/shop.example", True)
+
+
+async def test_of_a_file_with_a_thousand_faults_nothing_is_imported(
+    declared: httpx.AsyncClient,
+) -> None:
+    for text in ("path,service\n/a,tickets\n" + "/b,x\n" * 2_000, "path\n" + "/a\n" * 2_000):
+        params = {"format": "csv", "service": "tickets"}
+        answer = await declared.post("/v1/routes:import", params=params, content=text)
+        assert (answer.status_code, answer.json()["code"]) == (422, "route_file_unreadable")
+        assert "1000 faults or more" in answer.json()["detail"]
+        assert len(answer.json()["errors"]) == 100
+
+
+async def test_a_route_that_no_request_could_tell_from_another_is_a_finding(
+    declared: httpx.AsyncClient,
+) -> None:
+    text = "id,path,priority\na,/a,\nb,/a,\nc,/a,1\nd,/tickets/search,\n"
+    params = {"format": "csv", "service": "tickets"}
+    content = (await declared.post("/v1/routes:import", params=params, content=text)).json()
+    assert [(f["line"], f["found"]) for f in content["findings"]] == [
+        (3, "host * Exact /a, as route a has it")
+    ]
+    assert content["imported"] == 3
+    again = (await declared.post("/v1/routes:import", params=params, content=text)).json()
+    assert again["changes"] == []
+
+
+async def test_expressions_that_may_match_too_much_are_findings(
+    declared: httpx.AsyncClient,
+) -> None:
+    rows = [f"/p{number},Exact,h.example" for number in range(1_000)]
+    rows += [f"/[a-z]{number},RegularExpression,h.example" for number in range(60)]
+    text = "path,match,hosts\n" + "\n".join(rows) + "\n"
+    params = {"format": "csv", "service": "tickets"}
+    content = (await declared.post("/v1/routes:import", params=params, content=text)).json()
+    assert (content["imported"], content["finding_count"]) == (1_000, 60)
+    assert "too many expressions on h.example" in content["findings"][0]["found"]

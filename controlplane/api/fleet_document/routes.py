@@ -124,7 +124,7 @@ def routes(place: Place, around: Surroundings) -> tuple[Route, ...]:
             ids.check(entries.places["id"])
         for host in read.hosts:
             if host and read.path.value:
-                rules.check(_rule(read, host), item)
+                rules.check(told_apart_by(read, host), item)
         found.append(read)
     for host, pairs_found in crossings(found).items():
         if pairs_found > MOST_CROSSINGS:
@@ -142,7 +142,7 @@ def route(place: Place, around: Surroundings) -> Route:
     return _route(fields(place, ROUTE_KEYS), around)
 
 
-def _rule(route: Route, host: str) -> str:
+def told_apart_by(route: Route, host: str) -> str:
     """Everything that tells a route's requests from those of others."""
     words = f"host {host} {route.path.type} {route.path.value}"
     more = _more(route)

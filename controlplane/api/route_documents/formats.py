@@ -4,17 +4,16 @@ Both take up to a second for 5 MB: call them outside the event loop.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
 
-from controlplane.api.fleet_document.findings import Enough, Findings
+from controlplane.api.fleet_document.findings import Findings
 from controlplane.api.fleet_document.routes import Surroundings, route
 from controlplane.api.route_documents import csv_routes, http_route, openapi
 from controlplane.api.route_documents.csv_export import csv_text
 from controlplane.api.route_documents.documents import places
 from controlplane.api.route_documents.http_route_export import http_route_text
-from controlplane.api.route_documents.imports import Imported, ImportWish, Notes
+from controlplane.api.route_documents.imports import Imported, ImportWish, Notes, bounded
 from controlplane.api.route_documents.naming import of_text
 from controlplane.api.route_documents.omissions import Exported
 from controlplane.api.route_documents.openapi_export import openapi_text
@@ -50,7 +49,6 @@ def read(content: str, form: RouteFormat, wish: ImportWish, now_s: float) -> Imp
         Invalid: the file cannot be read at all (`route_file_...`).
     """
     findings, notes = Findings(), Notes()
-    found: list[Draft] = []
     declared = wish.declared
     around = Surroundings(
         services=declared.services,
@@ -59,8 +57,7 @@ def read(content: str, form: RouteFormat, wish: ImportWish, now_s: float) -> Imp
         callers=declared.callers,
         certificates=declared.certificates,
     )
-    # With a thousand findings the rest is left unread; their number says so.
-    with suppress(Enough):
+    with bounded(findings):
         sketches = _sketches(content, form, wish, findings, notes)
         found = drafts(_wished(sketches, wish), lambda place: ordered(route(place, around)))
         if wish.whitelist:

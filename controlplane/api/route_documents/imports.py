@@ -4,12 +4,14 @@ A finding says why an item was left out; a note says what an imported item lost.
 because a file may repeat its fault ten thousand times.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from controlplane.api.fleet_document.findings import Findings
+from controlplane.api.fleet_document.findings import Enough, Findings, as_plain
 from controlplane.api.fleet_document.reading import Place
 from controlplane.api.route_documents.sketches import Draft
+from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.route import Condition
 from controlplane.domain.routing.whitelist import Whitelist
 
@@ -80,6 +82,24 @@ class Notes:
     def all(self) -> tuple[Note, ...]:
         """The notes in the order of the document."""
         return tuple(sorted(self._by_message.values(), key=lambda n: (n.line, n.column, n.message)))
+
+
+@contextmanager
+def bounded(findings: Findings) -> Iterator[None]:
+    """End the import when a file has so many faults that it was not meant to be this.
+
+    Raises:
+        Invalid: `route_file_unreadable` with the first findings.
+    """
+    try:
+        yield
+    except Enough as error:
+        raise Invalid(
+            "route_file_unreadable",
+            f"the route file has {findings.count} faults or more, so nothing is imported: is it "
+            "of the format that was named, and are its services declared?",
+            {"errors": [as_plain(finding) for finding in findings.kept], "count": findings.count},
+        ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

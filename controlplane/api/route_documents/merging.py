@@ -4,13 +4,15 @@ Called by the API. With the name of a collection its routes carry a label, and t
 the file no longer has are removed; a route of that id from elsewhere is never touched.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from controlplane.api.fleet_document.lookalikes import forms
-from controlplane.api.route_documents.imports import Imported
+from controlplane.api.fleet_document.routes import told_apart_by
+from controlplane.api.route_documents.imports import Imported, bounded
 from controlplane.api.route_documents.sketches import Draft
-from controlplane.domain.routing.route import Route
+from controlplane.domain.routing.expressions import MOST_CROSSINGS, crossings
+from controlplane.domain.routing.route import PathMatchType, Route
 from controlplane.domain.routing.whitelist import Whitelist
 from controlplane.domain.topology import Fleet
 
@@ -30,10 +32,9 @@ def merged(fleet: Fleet, imported: Imported, collection: str) -> Merged:
     """Put the imported routes and whitelists among the declared ones."""
     label = (LABEL, collection)
     kept = {route.id: route for route in fleet.routes if not (collection and label in route.labels)}
-    taken = [
-        _labeled(draft, label if collection else None)
-        for draft in _taken(imported.routes, kept, own=not collection)
-    ]
+    with bounded(imported.findings):
+        found = _without_crossings(kept, list(_taken(imported.routes, kept, own=not collection)))
+    taken = [_labeled(draft, label if collection else None) for draft in found]
     routes = {**kept, **{draft.route.id: draft.route for draft in taken}}
     whitelists = {
         **{each.id: each for each in fleet.whitelists},
@@ -50,27 +51,73 @@ def _labeled(draft: Draft, label: tuple[str, str] | None) -> Draft:
     return replace(draft, route=replace(draft.route, labels=labels))
 
 
-def _taken(found: Iterable[Draft], kept: dict[str, Route], *, own: bool) -> Iterable[Draft]:
-    """The drafts whose id is free, or that of a route that they may replace."""
-    owners = {form: name for name in kept for form in forms(name)}
-    seen: set[str] = set()
+class _Declared:
+    """The routes that stay, and those that were taken so far."""
+
+    def __init__(self, kept: Mapping[str, Route], replaced: Collection[str]) -> None:
+        self._kept = kept
+        self._owners = {form: name for name in kept for form in forms(name)}
+        self._taken: set[str] = set()
+        self._rules: dict[str, str] = {}
+        for route in kept.values():
+            if route.id not in replaced:
+                self._rules |= dict.fromkeys(_rules(route), route.id)
+
+    def fault(self, route: Route, *, own: bool) -> tuple[str, str] | None:
+        """What is found and what is allowed, when the route cannot stand beside the others."""
+        name = route.id
+        alike = {self._owners.get(form, name) for form in forms(name)} - {name}
+        same = next((rule for rule in _rules(route) if rule in self._rules), None)
+        if name in self._taken:
+            return f"the id {name} again", "each id once"
+        if alike:
+            found = f"the id {name}, which looks like {min(alike)}"
+            return found, "ids that differ in more than case or look-alike characters"
+        if name in self._kept and not own:
+            found = f"the id {name} of a route that was not imported with this collection"
+            return found, "an id of its own, or of the same collection"
+        if same is not None:
+            found = f"{same}, as route {self._rules[same]} has it"
+            return found, "routes that a request can tell apart; the second would get none"
+        return None
+
+    def take(self, route: Route) -> None:
+        """Count it among the others."""
+        self._taken.add(route.id)
+        self._owners |= dict.fromkeys(forms(route.id), route.id)
+        self._rules |= dict.fromkeys(_rules(route), route.id)
+
+
+def _rules(route: Route) -> list[str]:
+    return [told_apart_by(route, host) for host in route.hosts]
+
+
+def _taken(found: Sequence[Draft], kept: Mapping[str, Route], *, own: bool) -> Iterator[Draft]:
+    """The drafts that can stand beside what is kept and beside each other."""
+    replaced = {draft.route.id for draft in found} if own else set[str]()
+    declared = _Declared(kept, replaced)
     for draft in found:
-        name = draft.route.id
-        others = {owners.get(form, name) for form in forms(name)} - {name}
-        if name in seen:
-            draft.place.report("each id once", f"the id {name} again")
-        elif others:
-            alike = min(others)
+        fault = declared.fault(draft.route, own=own)
+        if fault is None:
+            declared.take(draft.route)
+            yield draft
+        else:
+            draft.place.report(fault[1], fault[0])
+
+
+def _without_crossings(kept: Mapping[str, Route], taken: Sequence[Draft]) -> list[Draft]:
+    """The drafts without expressions of hosts on which these are too many beside paths."""
+    routes = {**kept, **{draft.route.id: draft.route for draft in taken}}
+    full = {host for host, pairs in crossings(routes.values()).items() if pairs > MOST_CROSSINGS}
+    left = []
+    for draft in taken:
+        expression = draft.route.path.type is PathMatchType.REGULAR_EXPRESSION
+        if expression and full.intersection(draft.route.hosts):
             draft.place.report(
-                "ids that differ in more than case or look-alike characters",
-                f"the id {name}, which looks like {alike}",
-            )
-        elif name in kept and not own:
-            draft.place.report(
-                "an id of its own, or of the same collection",
-                f"the id {name} of a route that was not imported with this collection",
+                f"up to {MOST_CROSSINGS} pairs of a path and an expression that may match what "
+                "begins like it on one host: begin expressions with a path of their own",
+                f"one of too many expressions on {', '.join(sorted(full))}",
             )
         else:
-            seen.add(name)
-            owners |= dict.fromkeys(forms(name), name)
-            yield draft
+            left.append(draft)
+    return left
