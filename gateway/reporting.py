@@ -27,21 +27,24 @@ class Reporter:
 
     async def run(self) -> None:
         """Report until cancelled."""
-        while True:
-            await asyncio.sleep(self._options.report_s)
-            await self.report()
+        async with httpx.AsyncClient(timeout=CALL_S, trust_env=False) as client:
+            try:
+                while True:
+                    await asyncio.sleep(self._options.report_s)
+                    await self._report(client)
+            finally:
+                await self._report(client)
 
-    async def report(self) -> None:
+    async def _report(self, client: httpx.AsyncClient) -> None:
         """Send what there is; when nobody takes it, it is sent with the next."""
         counts = self._tally.drain()
         if not counts:
             return
         try:
             headers = self._options.headers()
-            async with httpx.AsyncClient(timeout=CALL_S, trust_env=False) as client:
-                for url in self._options.urls:
-                    if await _took(client, url, headers, self._body(counts)):
-                        return
+            for url in self._options.urls:
+                if await _took(client, url, headers, self._body(counts)):
+                    return
         except Invalid as error:
             log.warning("client.not_reported", why=error.message)
         self._tally.put_back(counts)

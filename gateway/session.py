@@ -51,7 +51,6 @@ class Session:
                 tasks.create_task(self._reporter.run())
         finally:
             self._loop = None
-            await self._reporter.report()
 
     async def configured(self) -> None:
         """Wait until a configuration is in use, at most `start_s`."""
