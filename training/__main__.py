@@ -26,7 +26,7 @@ from models import storage
 from models.artifact import ModelArtifact
 from models.errors import ArtifactError
 from models.reports import document, keeping, sheet
-from training import dataset, making, report, whole_file
+from training import dataset, display, making, report, whole_file
 from training.learning.settings import SETTINGS, TrainingSettings
 from training.simulation import arrivals, outputs, weather, world
 from training.simulation.arrivals import DAY_MINUTES
@@ -94,7 +94,8 @@ def import_data(
         imported = importing.import_rows(told, tell)
     importing.write(imported.dataset, out)
     for finding in imported.account.examples:
-        print(f"{finding.place}: {finding.reason}: {finding.message}", file=sys.stderr)
+        words = f"{finding.place}: {finding.reason}: {finding.message}"
+        print(display.plain(words), file=sys.stderr)
     _print({**importing.facts(imported), "out": str(out)}, as_json)
 
 
@@ -183,7 +184,7 @@ def backtest(
     started_s = time.monotonic()
     with progress.shown() as tell:
         played = run(plan, tell)
-    print(result.table(played.scores))
+    print(display.plain(result.table(played.scores)))
     content = result.document(plan, played, (time.monotonic() - started_s) / 60.0)
     if json_out is not None:
         result.write_json(content, json_out)
@@ -278,7 +279,7 @@ def _world_files(worlds: tuple[str, ...]) -> tuple[Path, ...]:
 
 
 def _refuse(error: ControlPlaneError) -> None:
-    print(f"error: {error.message} [{error.code}]", file=sys.stderr)
+    print(display.plain(f"error: {error.message} [{error.code}]"), file=sys.stderr)
     codes = {Refused: REFUSED, Retryable: RETRYABLE}
     sys.exit(codes.get(type(error), INVALID))
 
@@ -301,11 +302,8 @@ def _print(facts: report.Facts, as_json: bool) -> None:
         return
     width = max(len(name) for name in facts)
     for name, value in facts.items():
-        print(
-            f"{name:<{width}}  {value:.6g}"
-            if isinstance(value, float)
-            else f"{name:<{width}}  {value}"
-        )
+        told = f"{value:.6g}" if isinstance(value, float) else str(value)
+        print(display.plain(f"{name:<{width}}  {told}"))
 
 
 if __name__ == "__main__":

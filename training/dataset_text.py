@@ -55,6 +55,17 @@ def numbers(rows: list[list[str]], width: int, source: str) -> FloatArray:
     return np.array(table, dtype=np.float64).reshape(-1, width)
 
 
+def number(cell: str) -> float:
+    """Read a number as other readers of the file would.
+
+    Raises:
+        ValueError: it is none; Python alone reads 1_000, and digits of any script.
+    """
+    if "_" in cell or not cell.isascii():
+        raise ValueError(f"could not convert string to float: {cell[:40]!r}")
+    return float(cell)
+
+
 def in_order(table: FloatArray, source: str) -> FloatArray:
     """Rows by time, which stands first in each; one that stands several times counts once.
 
@@ -93,10 +104,15 @@ def check_amount(name: str, values: FloatArray, source: str) -> None:
     Raises:
         Invalid: `dataset_range`.
     """
-    most = next(high for metric, (_, high) in LIMITS.items() if name.endswith(metric))
+    most = next(most_of(metric) for metric in LIMITS if name.endswith(metric))
     if ((values < 0) | (values > most)).any():
         message = f"{source}: {name} must be finite and not negative, {most:g} at the most"
         raise Invalid("dataset_range", message)
+
+
+def most_of(metric: str) -> float:
+    """What a sample may say at the most; 1 of shares that no sample has."""
+    return LIMITS[metric][1] if metric in LIMITS else 1.0
 
 
 def check_label(values: FloatArray, source: str) -> None:
@@ -115,13 +131,6 @@ def _numbers(row: list[str], width: int, place: str) -> list[float]:
     if len(row) != width:
         raise Invalid("dataset_row", f"{place}: {len(row)} cells, expected {width}")
     try:
-        return [_number(cell) if cell else np.nan for cell in row]
+        return [number(cell) if cell else np.nan for cell in row]
     except ValueError as error:
         raise Invalid("dataset_cell", f"{place}: {error}") from error
-
-
-def _number(cell: str) -> float:
-    # Python reads 1_000 and digits of any script, which no other reader of the file would.
-    if "_" in cell or not cell.isascii():
-        raise ValueError(f"could not convert string to float: {cell[:40]!r}")
-    return float(cell)

@@ -30,6 +30,15 @@ class Show(Protocol):
     ) -> None: ...
 
 
+def plain(text: str) -> str:
+    """Text of files and sources for a terminal, which it must not steer; lines stay lines."""
+    shown = (
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
+        for char in text
+    )
+    return "".join(shown)
+
+
 @contextmanager
 def shown(event: str, columns: Sequence[ProgressColumn], stream: TextIO | None) -> Iterator[Show]:
     """Yield what a command calls after each step.

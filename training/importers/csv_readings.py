@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from controlplane.domain.errors import Invalid
+from training.dataset_text import number
 from training.importers.account import Reason
 from training.importers.mapping import Center, Reading, Table
 from training.importers.recorded import Collection, Recorded, Tell
@@ -155,7 +156,7 @@ def _take(row: list[str], layout: _Layout, into: Collection, place: tuple[Path, 
 def _number(cell: str) -> float | None:
     """The cell's number, NaN when it is missing, None when it is none."""
     try:
-        return float(cell)
+        return number(cell)
     except ValueError:
         return math.nan if cell.strip().lower() in _MISSING else None
 

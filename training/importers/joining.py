@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.errors import Invalid
+from controlplane.domain.telemetry import LEAST_RESPONSE_MS
 from training.dataset import METRICS, CenterSeries, Dataset
+from training.dataset_text import most_of
 from training.importers.account import Account, Reason
 from training.importers.mapping import Mapping
-from training.importers.recorded import Collection
+from training.importers.recorded import Collection, Key
 from training.importers.resampling import Grid, grid_over, resampled
 from training.importers.times import moment
 from training.importers.units import BANDWIDTH, RATE, RESPONSE
@@ -57,8 +59,19 @@ def _columns(center: str, collection: Collection, grid: Grid) -> Columns:
     made = {name: np.full(grid.count, np.nan) for name in (*METRICS, "scheduling_ratio")}
     for key, series in collection.series.items():
         if key[0] == center:
-            made[key[1]] = resampled(key, series, grid, collection.account)
+            values = resampled(key, series, grid, collection.account)
+            made[key[1]] = _possible(key, values, grid, collection.account)
     return made
+
+
+def _possible(key: Key, values: FloatArray, grid: Grid, account: Account) -> FloatArray:
+    """Without what counters cannot have grown by."""
+    most = most_of(key[1])
+    for at in np.flatnonzero(values > most):
+        words = f"{values[at]:g} is impossible, it must be 0 to {most:g}"
+        place = f"{' '.join(key)} at {moment(grid.ends_s()[at])}"
+        account.add(Reason.VALUE_IMPOSSIBLE, place, words)
+    return np.where(values > most, np.nan, values)
 
 
 def _rows(periods: _Periods, account: Account) -> Dataset | SiteDataset:
@@ -103,7 +116,7 @@ def _mean_response(periods: _Periods, loads: FloatArray) -> FloatArray:
     total = loads.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(total > 0, weighted / total, np.nan)
-    return np.where(mean > 0, mean, np.nan)
+    return np.where(mean >= LEAST_RESPONSE_MS, mean, np.nan)
 
 
 def _applied(periods: _Periods, shares: FloatArray) -> FloatArray:

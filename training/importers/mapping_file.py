@@ -48,11 +48,12 @@ def read_mapping(path: Path, url: str | None = None) -> Mapping:
     text = _text(path)
     try:
         form = FileForm.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise Invalid("mapping_unreadable", f"{path}: {error}") from error
     except ValidationError as error:
         found = [(_path(one["loc"]), _words(one)) for one in error.errors()]
         raise _invalid(path, text, found) from error
+    except (ValueError, RecursionError) as error:
+        # No TOML, a number of thousands of digits, or tables a thousand deep.
+        raise Invalid("mapping_unreadable", f"{path}: {error}") from error
     problems = _Problems(folder=path.resolve().parent)
     mapping = _mapping(form, problems)
     if problems.found:

@@ -4,6 +4,8 @@ Read by `mapping_file`, which checks what one key cannot say of another. docs/da
 format.
 """
 
+import re
+from datetime import datetime
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
@@ -22,9 +24,22 @@ def _metric(name: str) -> str:
     return name
 
 
+def _plain(name: str) -> str:
+    if "\0" in name:
+        raise ValueError("no file's name has a NUL")
+    return name
+
+
 def _pattern(text: str) -> str:
     if text not in (RFC3339, EPOCH_S, EPOCH_MS) and "%" not in text:
         raise ValueError(f"use {RFC3339}, {EPOCH_S}, {EPOCH_MS} or a pattern such as %d.%m.%Y")
+    try:
+        datetime.strptime("", text)  # noqa: DTZ007  only whether it can be used
+    except re.error as error:
+        raise ValueError("it has a directive twice") from error
+    except ValueError as error:
+        if "directive" in str(error) or "stray" in str(error):
+            raise ValueError(f"it is no pattern of times: {error}") from error
     return text
 
 
@@ -59,7 +74,8 @@ def _query(value: object) -> object:
 
 
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
-_Files = Annotated[list[_Name], BeforeValidator(_list)]
+_File = Annotated[_Name, AfterValidator(_plain)]
+_Files = Annotated[list[_File], BeforeValidator(_list)]
 _Metric = Annotated[str, AfterValidator(_metric)]
 
 
@@ -98,7 +114,7 @@ class PrometheusForm(_Strict):
     """The `[prometheus]`."""
 
     url: Annotated[str, AfterValidator(_url)] | None = None
-    token_file: str | None = None
+    token_file: _File | None = None
     start: AwareDatetime | None = None
     end: AwareDatetime | None = None
     service: str = ""

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import orjson
 
 from controlplane.domain.errors import Invalid
+from training.dataset_text import number
 from training.importers.account import Reason
 from training.importers.mapping import Ranges, Reading
 from training.importers.recorded import Collection
-from training.importers.times import moment
+from training.importers.times import EARLIEST_S, LATEST_S, moment
 
 _MOST_WORDS = 200
 _MOST_LABEL = 60
@@ -61,7 +62,10 @@ def _take(name: str, points: Points, asked: Asked, into: Collection) -> None:
     series = into.of(name, asked.reading)
     for time_s, value in points:
         into.account.rows += 1
-        if words := into.take(series, time_s, value):
+        if not EARLIEST_S <= time_s <= LATEST_S:
+            words = f"{time_s:g} is not a time between 2000 and 2100"
+            into.account.add(Reason.TIME_UNREADABLE, f"{asked.source} {name}", words)
+        elif words := into.take(series, time_s, value):
             place = f"{asked.source} {name} at {moment(time_s)}"
             into.account.add(Reason.VALUE_IMPOSSIBLE, place, words)
 
@@ -108,7 +112,7 @@ def _points(item: object, at: int, asked: Asked) -> Points:
     if not isinstance(values, list):
         raise unreadable(asked.source, f"series {at + 1} has no values (native histograms do not)")
     try:
-        return [(_finite(time_s), float(value)) for time_s, value in values]
+        return [(_finite(time_s), _value(value)) for time_s, value in values]
     except (TypeError, ValueError) as error:
         raise unreadable(
             asked.source, f"series {at + 1} has a point that is none: {error}"
@@ -119,6 +123,12 @@ def _finite(time_s: object) -> float:
     if not isinstance(time_s, int | float) or not math.isfinite(time_s):
         raise TypeError(f"its time is {time_s!r}")
     return float(time_s)
+
+
+def _value(text: object) -> float:
+    if not isinstance(text, str):
+        raise TypeError(f"its value is {text!r:.40}, and no text")
+    return number(text)
 
 
 def unreadable(source: str, problem: str) -> Invalid:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.errors import Invalid
+from training.dataset_text import most_of
 from training.importers.account import Account, Reason
 from training.importers.mapping import Reading
 from training.importers.units import SHARES, Kind
@@ -27,6 +28,8 @@ Tell = Callable[[str, float], None]
 MOST_VALUES = 60_000_000
 # A core that was busy for 100.3 % of a second is a matter of clocks, not of units.
 _CLIPPED = 1.05
+# A counter of 64 bits, in bits of bytes; sums of many are still exact enough.
+_MOST_AMOUNT = 1e21
 
 
 @dataclass(slots=True, eq=False)
@@ -67,7 +70,7 @@ class Collection:
         reading = series.reading
         scaled = value * reading.factor
         share = reading.metric in SHARES
-        if not 0.0 <= scaled < float("inf") or (share and scaled > _CLIPPED):
+        if not 0.0 <= scaled <= _most(reading):
             series.impossible += 1
             return _impossible(reading, value)
         if share and scaled > 1.0:
@@ -96,7 +99,14 @@ class Collection:
                 )
 
 
+def _most(reading: Reading) -> float:
+    if reading.kind is not Kind.GAUGE:
+        return _MOST_AMOUNT
+    return _CLIPPED if reading.metric in SHARES else most_of(reading.metric)
+
+
 def _impossible(reading: Reading, value: float) -> str:
-    limit = "0 to 100 %" if reading.metric in SHARES else "0 or more, and finite"
+    shares = reading.metric in SHARES
+    limit = "0 to 100 %" if shares else f"0 to {_most(reading) / reading.factor:g}"
     kind = "" if reading.kind is Kind.GAUGE else f" ({reading.kind})"
     return f"{reading.metric}{kind}: {value:g} {reading.unit} is impossible, it must be {limit}"

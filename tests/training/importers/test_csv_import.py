@@ -10,6 +10,7 @@ import pytest
 
 from controlplane.domain.errors import Invalid
 from tests.training.importers.files import HEADER, MAPPING, START_S, made, rows
+from training import dataset
 from training.importers import csv_readings, progress, recorded
 from training.importers.account import Reason
 from training.importers.importing import facts, import_rows
@@ -185,6 +186,26 @@ def test_where_the_ratio_comes_from(tmp_path: Path, mapping: str, ratios: list[f
 def test_the_wrong_unit_is_told_instead_of_an_empty_data_set(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match=r"east cpu_avg: 5 of 5 values are impossible .* ratio"):
         made(tmp_path, MAPPING.replace('"percent"', '"ratio"'))
+
+
+@pytest.mark.parametrize(
+    ("kind", "cells"),
+    [
+        ("gauge", ["60", "60", "1e300", "60", "60", "60"]),
+        ("counter", ["60", "60", "1e300", "60", "120", "180"]),
+        ("counter", ["60", "120", "180", "1e20", "60", "120", "180"]),
+    ],
+)
+def test_more_than_any_sample_may_say_is_impossible(
+    tmp_path: Path, kind: str, cells: list[str]
+) -> None:
+    told = f'request_rate_rps = {{ column = "rps", kind = "{kind}" }}'
+    mapping = MAPPING.replace('request_rate_rps = "rps"', told)
+    east = [f"{START_S + 60 * at},{cell},20,40" for at, cell in enumerate(cells)]
+    imported = made(tmp_path, mapping, east=east, west=east)
+    assert imported.account.counts[Reason.VALUE_IMPOSSIBLE] > 0
+    dataset.write_csv(imported.dataset, tmp_path / "rows.csv")
+    assert len(dataset.read_csv(tmp_path / "rows.csv")) == len(imported.dataset) > 0
 
 
 def test_a_share_a_little_above_one_is_one(tmp_path: Path) -> None:

@@ -78,6 +78,12 @@ def test_prometheus_queries_are_written_as_in_the_fleet(tmp_path: Path) -> None:
         ('"rps"', '{ query = "up" }', "a query belongs to [prometheus.metrics]"),
         ('"rps"', "{}", "centers[0].metrics.request_rate_rps: name the column"),
         ("[time]", "[time", "[mapping_unreadable] mapping.toml: Expected ']'"),
+        ("[time]", f"x = {'[' * 20_000}\n[time]", "[mapping_unreadable] mapping.toml: "),
+        ("[time]", f"phase_s = {'1' * 5000}\n[time]", "[mapping_unreadable] mapping.toml: "),
+        ('"epoch_s"', '"%d.%d.%Y"', "mapping.toml:4:1: time.format: it has a directive twice"),
+        ('"epoch_s"', '"%Q"', "mapping.toml:4:1: time.format: it is no pattern of times: 'Q'"),
+        ('"epoch_s"', '"%Y%"', "mapping.toml:4:1: time.format: it is no pattern of times: stray"),
+        ('"east.csv"', '"a\\u0000"', "centers[0].file[0]: no file's name has a NUL"),
     ],
 )
 def test_an_error_has_its_place(tmp_path: Path, old: str, new: str, words: str) -> None:
@@ -91,6 +97,7 @@ def test_an_error_has_its_place(tmp_path: Path, old: str, new: str, words: str) 
         ("start = 2026-11-29T00:00:00Z", "", "prometheus.start: queries need start and end"),
         ("start = 2026-11-29", "start = 2027-11-29", "the start before the end"),
         ("00:00:00Z", "00:00:00", "mapping.toml:9:1: prometheus.start: Input should have timezone"),
+        ("[prometheus]", '[prometheus]\ntoken_file = "\\u0000"', "no file's name has a NUL"),
         ("http://", "ftp://", "mapping.toml:8:1: prometheus.url: use http:// or https://"),
         ('query = "1"', 'column = "1"', "response_time_ms.column: a column belongs to [centers"),
         ('query = "1", ', "", "response_time_ms: name either a query or the files"),

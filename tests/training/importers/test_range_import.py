@@ -204,6 +204,8 @@ def matrix(*result: object) -> Answer:
             "source_answer_unreadable",
             "could not convert",
         ),
+        (matrix({**series(), "values": [[1, "1_0"]]}), "source_answer_unreadable", "could not"),
+        (matrix({**series(), "values": [[1, 10]]}), "source_answer_unreadable", "and no text"),
         (None, "source_away", "no answer"),
         ((200, b"x" * 2_000), "source_answer_too_large", "more than 1000 bytes"),
     ],
@@ -222,6 +224,16 @@ def test_strangers_and_missing_values_are_counted(tmp_path: Path) -> None:
     parts = [series(), series(datacenter="west"), series(datacenter="north"), series(service="x")]
     with answering(lambda _path: matrix(*parts)) as port, pytest.raises(Invalid):
         imported_from(mapping_at(tmp_path, f"http://127.0.0.1:{port}"))
+
+
+def test_a_point_of_an_impossible_time_costs_itself_alone(tmp_path: Path) -> None:
+    good = [[START_S + 60 * at, "1"] for at in range(3)]
+    odd = [[time_s, value] for time_s in (1e300, 1e18, 9e12, -1e17, 0, 1) for value in ["-1", "1"]]
+    parts = [{**series(datacenter=name), "values": odd + good} for name in RPS]
+    with answering(lambda _path: matrix(*parts)) as port:
+        imported = imported_from(mapping_at(tmp_path, f"http://127.0.0.1:{port}"))
+    assert imported.dataset.time_s.tolist() == [START_S, START_S + 60]
+    assert imported.account.counts[Reason.TIME_UNREADABLE] % len(odd) == 0
 
 
 def test_an_answer_that_drips_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
