@@ -66,7 +66,7 @@ def by_host(routes: Iterable[Route]) -> dict[str, list[Route]]:
     """Host -> its routes in order; hosts are in order of name."""
     tables: dict[str, list[Route]] = {}
     for route in routes:
-        for host in route.hosts:
+        for host in dict.fromkeys(route.hosts):
             tables.setdefault(host, []).append(route)
     return {host: ordered(tables[host]) for host in sorted(tables)}
 
