@@ -25,6 +25,8 @@ SUBSCRIBED = (
     ResourceType.ENDPOINT,
     ResourceType.LISTENER,
     ResourceType.ROUTE,
+    ResourceType.EXTENSION,
+    ResourceType.SECRET,
 )
 
 if TYPE_CHECKING:
@@ -106,9 +108,9 @@ class Upstream:
         self._asked[new.type].nonce = nonce
         try:
             await self._ask(self._call, new.type)
-            named = NAMED_BY.get(new.type)
-            if named and wanted(named, self._cached) != self._asked[named].names:
-                await self._ask(self._call, named)
+            for named in NAMED_BY.get(new.type, ()):
+                if wanted(named, self._cached) != self._asked[named].names:
+                    await self._ask(self._call, named)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
             raise Retryable("control_plane_away", f"the stream broke: {error}") from error
 
