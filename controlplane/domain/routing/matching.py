@@ -13,7 +13,7 @@ from itertools import chain
 from controlplane.domain.radix.pattern import Pattern
 from controlplane.domain.radix.tree import Tree
 from controlplane.domain.routing.functions import Registry
-from controlplane.domain.routing.precedence import host_patterns, is_parameter, pattern
+from controlplane.domain.routing.precedence import host_patterns, pattern
 from controlplane.domain.routing.provided_functions import PROVIDED
 from controlplane.domain.routing.request import Request
 from controlplane.domain.routing.route import PathMatchType, Route
@@ -193,17 +193,11 @@ class Table:
         if table is None:
             return _NO_HOST
         rule = table.first(request, now_s)
-        return _NO_ROUTE if rule is None else _match(rule.route, request.path)
+        if rule is None:
+            return _NO_ROUTE
+        reason = REASONS[rule.route.path.type]
+        return Match(route=rule.route, reason=reason, parameters=rule.parameters(request.path))
 
 
 _NO_HOST = Match(route=None, reason=Reason.NO_HOST)
 _NO_ROUTE = Match(route=None, reason=Reason.NO_ROUTE)
-
-
-def _match(route: Route, path: str) -> Match:
-    kind = route.path.type
-    parameters: tuple[tuple[str, str], ...] = ()
-    if kind is PathMatchType.PATH_TEMPLATE:
-        pairs = zip(route.path.value.split("/"), path.split("/"), strict=True)
-        parameters = tuple((name[1:-1], value) for name, value in pairs if is_parameter(name))
-    return Match(route=route, reason=REASONS[kind], parameters=parameters)

@@ -12,9 +12,15 @@ from controlplane.domain.routing.conditions import Predicate, of_condition, of_s
 from controlplane.domain.routing.dialect import compiled
 from controlplane.domain.routing.expressions import literal_start
 from controlplane.domain.routing.functions import Registry
-from controlplane.domain.routing.precedence import order_at_one_path
+from controlplane.domain.routing.precedence import is_parameter, order_at_one_path
 from controlplane.domain.routing.request import Request
-from controlplane.domain.routing.route import Condition, PathMatchType, Route, TextMatchType
+from controlplane.domain.routing.route import (
+    Condition,
+    PathMatch,
+    PathMatchType,
+    Route,
+    TextMatchType,
+)
 
 
 class Demand(StrEnum):
@@ -51,12 +57,14 @@ class Rule:
     Attributes:
         tests: of method, conditions, addresses, functions and cohort.
         timed: whether the route exists at some times only.
+        names: place among the segments and name of each parameter of its template.
         start: what each path begins with that the expression matches.
     """
 
     route: Route
     tests: tuple[_Test, ...] = field(compare=False, repr=False)
     timed: bool = field(compare=False, repr=False)
+    names: tuple[tuple[int, str], ...] = field(compare=False, repr=False)
     expression: re.Pattern[str] | None = field(compare=False, repr=False)
     start: str = field(compare=False, repr=False)
 
@@ -71,6 +79,13 @@ class Rule:
         if not self.route.valid(now_s):
             yield Unmet(Demand.TIME, "")
         yield from (test.unmet for test in self.tests if not test.holds(request))
+
+    def parameters(self, path: str) -> tuple[tuple[str, str], ...]:
+        """Name and value of each parameter of the template, for a path that it matches."""
+        if not self.names:
+            return ()
+        segments = path.split("/")
+        return tuple([(name, segments[at]) for at, name in self.names])
 
     def matches_expression(self, path: str) -> bool:
         """Whether the rule is an expression that matches all of a path."""
@@ -87,9 +102,17 @@ def rule_of(route: Route, registry: Registry) -> Rule:
         route=route,
         tests=tuple(_tests(route, registry)),
         timed=route.valid_from_s is not None or route.valid_until_s is not None,
+        names=_names(route.path),
         expression=compiled(route.path.value) if is_expression else None,
         start=literal_start(route.path.value) if is_expression else "",
     )
+
+
+def _names(path: PathMatch) -> tuple[tuple[int, str], ...]:
+    if path.type is not PathMatchType.PATH_TEMPLATE:
+        return ()
+    segments = enumerate(path.value.split("/"))
+    return tuple((at, segment[1:-1]) for at, segment in segments if is_parameter(segment))
 
 
 def ordered_rules(rules: Collection[Rule]) -> tuple[Rule, ...]:
