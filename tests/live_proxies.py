@@ -81,8 +81,9 @@ def _listens(port: int) -> bool:
 class Client:
     """Sends requests byte by byte as they are written, over one connection while it lasts."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, source: str = "127.0.0.1") -> None:
         self._port = port
+        self._source = source
         self._socket: socket.socket | None = None
 
     def ask(
@@ -96,7 +97,7 @@ class Client:
         head += [f"{name}: {value}" for name, value in headers]
         if method in ("POST", "PUT", "PATCH"):
             head.append("Content-Length: 0")
-        data = "\r\n".join((*head, "", "")).encode("utf-8")
+        data = "\r\n".join((*head, "", "")).encode("latin-1")
         for attempt in (1, 2):
             try:
                 return self._exchange(data, method)
@@ -113,7 +114,9 @@ class Client:
 
     def _exchange(self, data: bytes, method: str) -> Answer:
         if self._socket is None:
-            self._socket = socket.create_connection(("127.0.0.1", self._port), 10)
+            self._socket = socket.create_connection(
+                ("127.0.0.1", self._port), 10, (self._source, 0)
+            )
         self._socket.sendall(data)
         stream = self._socket.makefile("rb")
         first = stream.readline()

@@ -106,8 +106,8 @@ ROUTES = (
         id="sale",
         path=path("/sale"),
         response=FixedResponse(status=200, body="1 < 2 % of $uri\n", content_type="text/html"),
-        valid_from_s=1_000.5,
-        valid_until_s=2_000.5,
+        valid_from_s=1_800_000_000.5,
+        valid_until_s=1_900_000_000.5,
     ),
     Route(id="elsewhere", service="web", path=path("/elsewhere"), gateways=("inner",)),
 )

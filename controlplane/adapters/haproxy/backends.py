@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from controlplane.adapters.haproxy.actions import of_request, of_response
 from controlplane.adapters.haproxy.quoting import word
 from controlplane.adapters.haproxy.targets import Target, service_section
-from controlplane.domain.instances.placement import Site, placement
+from controlplane.domain.instances.counts import counted
+from controlplane.domain.instances.placement import placement
 from controlplane.domain.snapshot import ServiceEndpoints
 from controlplane.domain.topology import LoadBalancing
 
@@ -74,7 +75,7 @@ def _servers(target: Target, reach: Reach) -> Iterator[str]:
     shares = [
         (site, share, backup)
         for backup, sites in ((False, placed.bearing), (True, placed.standby + placed.idle))
-        for site, share in _shares(sites)
+        for site, share in counted(sites, HEAVIEST)
     ]
     limit = _limit(target, sum(len(site.instances) for site, *_ in shares))
     seen: dict[str, int] = {}
@@ -87,16 +88,6 @@ def _servers(target: Target, reach: Reach) -> Iterator[str]:
                 watch = f"track {service_section(target.service, target.version)}/{server}"
             last = " backup" if backup else ""
             yield f"server {server} {instance.name} weight {weight} {watch}{limit}{last}"
-
-
-def _shares(sites: tuple[Site, ...]) -> Iterator[tuple[Site, list[int]]]:
-    """Weights of the instances of each site, the heaviest 256, none below 1."""
-    parts = [
-        [max(site.weight, 1) * part / sum(site.parts) for part in site.parts] for site in sites
-    ]
-    heaviest = max((part for each in parts for part in each), default=1.0)
-    for site, each in zip(sites, parts, strict=True):
-        yield site, [max(1, round(part / heaviest * HEAVIEST)) for part in each]
 
 
 def _watch(interval_ms: int, rise: int, fall: int) -> str:

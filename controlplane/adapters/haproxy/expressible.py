@@ -42,15 +42,3 @@ def by_halves(routes: tuple[Route, ...]) -> Iterator[Observation]:
                 "at once among the servers of its service, at least one for each",
                 severity=Severity.INFO,
             )
-
-
-def crowded(hosts: list[str]) -> Iterator[Observation]:
-    """Hosts whose templates double what stands beside them too often."""
-    for host in hosts:
-        yield Observation(
-            code="route_parameters_crowded",
-            subject=f"host/{host}",
-            message=f"the path templates of host {host} need too many entries in HAProxy's maps: "
-            "write prefixes without parameters, or fewer rules beside them",
-            held="the templates of the host are left out",
-        )

@@ -10,11 +10,12 @@ from types import MappingProxyType
 
 from controlplane.adapters.haproxy import backends, frontend
 from controlplane.adapters.haproxy.backends import Reach
-from controlplane.adapters.haproxy.expressible import by_halves, crowded, expressible
+from controlplane.adapters.haproxy.expressible import HAPROXY, by_halves, expressible
 from controlplane.adapters.haproxy.frontend import HOSTS_FILE, PATHS_FILE, SUFFIXES_FILE
 from controlplane.adapters.haproxy.quoting import word
 from controlplane.adapters.haproxy.table import EVERY_HOST, Table, compiled
 from controlplane.adapters.haproxy.targets import NO_ROUTE, Target, service_section
+from controlplane.domain.routing.selection import crowded
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import EVERYWHERE, GatewayGroup
 from controlplane.ports.outside import Artifact
@@ -67,7 +68,7 @@ def render(
         version=snapshot.version,
         parts=parts,
         snapshot=snapshot,
-        notes=(*selection.notes, *by_halves(selection.routes), *crowded(table.crowded)),
+        notes=(*selection.notes, *by_halves(selection.routes), *crowded(table.crowded, HAPROXY)),
     )
 
 

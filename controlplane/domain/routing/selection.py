@@ -117,3 +117,15 @@ def _note(code: str, route: Route, reason: str, held: str) -> Observation:
         message=f"route {route.id}: {reason}",
         held=held,
     )
+
+
+def crowded(hosts: Iterable[str], plane: Plane) -> Iterator[Observation]:
+    """Hosts whose templates double what stands beside them too often."""
+    for host in hosts:
+        yield Observation(
+            code="route_parameters_crowded",
+            subject=f"host/{host}",
+            message=f"the path templates of host {host} need too many entries in the tables of "
+            f"{plane.title}: write prefixes without parameters, or fewer rules beside them",
+            held="the templates of the host are left out",
+        )
