@@ -90,3 +90,20 @@ def test_too_many_paths_beside_expressions_are_an_error() -> None:
     assert error["path"] == "routes"
     assert "60000 pairs of a path and a regular expression of host *" in str(error["message"])
     assert len(parse(text("/own/[a-z]+/")).routes) == 500
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/a%2db", "the path in normal form, as /a-b"),
+        ("/caf%c3%a9", "the path in normal form, as /caf%C3%A9"),
+        ("/a%2Fb", "this one has an escaped slash or backslash"),
+        ("/a|b", "this one has a character that no path may have"),
+        ("/a/{b}", "a template has the type PathTemplate"),
+    ],
+)
+def test_a_path_that_no_request_has_is_an_error(path: str, allowed: str) -> None:
+    value = f"{{id: r, service: s, path: {{type: Exact, value: '{path}'}}}}"
+    (error,) = errors(f"{CENTERS}{SERVICE}routes:\n  - {value}\n")
+    assert error["path"] == "routes[0].path.value"
+    assert allowed in str(error["allowed"])

@@ -24,6 +24,7 @@ from controlplane.api.fleet_document.reading import (
     text_of,
 )
 from controlplane.domain.routing.callers import IDENTITY_HEADERS
+from controlplane.domain.routing.normalization import Refusal, normalized
 from controlplane.domain.routing.route import (
     WHOLE,
     Cohort,
@@ -87,6 +88,7 @@ methods = several(METHOD, "methods")
 
 def path_match(place: Place) -> PathMatch:
     """The rule about the path."""
+    faults = place.findings.count
     entries = fields(place, ("type", "value"))
     kind = entries.optional("type", choice(PathMatchType), PathMatchType.PATH_PREFIX)
     if kind is PathMatchType.REGULAR_EXPRESSION:
@@ -100,7 +102,21 @@ def path_match(place: Place) -> PathMatch:
         )
     if kind is PathMatchType.PATH_TEMPLATE and value:
         _check_template(value, entries.places["value"])
+    if place.findings.count == faults:
+        _check_normal_form(kind, value, entries.places["value"])
     return PathMatch(type=kind, value=value)
+
+
+def _check_normal_form(kind: PathMatchType, value: str, place: Place) -> None:
+    """Rules are compared with paths in normal form; another spelling would never match."""
+    template = kind is PathMatchType.PATH_TEMPLATE
+    example = re.sub(r"[{}]", "", value) if template else value
+    found = normalized(example)
+    if isinstance(found, Refusal):
+        hint = "; a template has the type PathTemplate" if "{" in example else ""
+        place.report(f"a path that requests can have; this one {found.reason}{hint}")
+    elif found != example:
+        place.report(f"the path in normal form, as {found}")
 
 
 PARAMETER = re.compile(r"\{[A-Za-z_][A-Za-z0-9_]{0,62}\}", re.ASCII)
