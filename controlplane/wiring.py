@@ -37,6 +37,7 @@ from controlplane.engine.delivery import Courier
 from controlplane.engine.errands import Errand
 from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.fleets import Fleets
+from controlplane.engine.gray_releases import RouteParts
 from controlplane.engine.history import History
 from controlplane.engine.intake import Intake
 from controlplane.engine.jobs import JobParts, Jobs
@@ -52,6 +53,7 @@ from controlplane.engine.replay import Replays
 from controlplane.engine.reports import Reports
 from controlplane.engine.retention import DAY_S, Retention, RetentionStores, RetentionTimes
 from controlplane.engine.retraining import Retraining, RetrainingParts
+from controlplane.engine.route_life import RouteLife
 from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
 from controlplane.engine.supervision import Supervisor
@@ -142,6 +144,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
             instruments,
         ),
         fleets=parts.fleets,
+        routes=_routes(settings, stores, parts, instruments),
         loop=ReconcileLoop(parts, cadence, limits, instruments),
         models=parts.models,
         jobs=_jobs(settings, stores, parts, instruments),
@@ -169,6 +172,24 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         retention=Errand(_retention(settings, stores, instruments).sweep),
         retraining=Errand(_retraining(services, settings).look),
         supervisor=Supervisor(),
+    )
+
+
+def _routes(
+    settings: Settings, stores: SqlStores, parts: LoopParts, instruments: Instruments
+) -> RouteLife:
+    scale = settings.time_scale
+    return RouteLife(
+        RouteParts(
+            fleets=parts.fleets,
+            store=stores.fleets,
+            publication=parts.publication,
+            pokes=parts.pokes,
+            window=parts.intake.window,
+            period_s=scaled_cadence(settings.cadence, scale).period_s,
+            fresh_s=settings.envelope.fresh_s * scale,
+        ),
+        instruments,
     )
 
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import BaseRoute
 
 from controlplane.api import problems
-from controlplane.api.conditional import ConfigBytes
+from controlplane.api.conditional import ConfigBytes, TableBytes
 from controlplane.api.dependencies import ApiServices
 from controlplane.api.edge import Edge
 from controlplane.api.idempotency import Answers
@@ -28,6 +28,8 @@ from controlplane.api.resources import (
     replays,
     reports,
     route_files,
+    route_match,
+    routes,
     samples,
     services,
     sources,
@@ -40,6 +42,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     samples.router,
     outcomes.router,
     fleet.router,
+    routes.router,
+    route_match.router,
     route_files.router,
     config.router,
     watch.router,
@@ -77,6 +81,7 @@ def create_app(parts: ApiServices, pages: Sequence[BaseRoute] = ()) -> FastAPI:
     app.state.services = parts
     app.state.throttle = Throttle()
     app.state.config_bytes = ConfigBytes()
+    app.state.table_bytes = TableBytes()
     app.state.metrics = HttpMetrics()
     app.state.answers = Answers()
     app.state.fleet_reading = asyncio.Semaphore(1)

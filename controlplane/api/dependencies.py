@@ -31,6 +31,7 @@ from controlplane.engine.pull import Puller
 from controlplane.engine.records import Records
 from controlplane.engine.replay import Replays
 from controlplane.engine.reports import Reports
+from controlplane.engine.route_life import RouteLife
 from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
 from controlplane.ports.stores import AuditLog, DecisionStore, SampleStore
@@ -52,6 +53,7 @@ class ApiServices:
     intake: Intake
     puller: Puller
     fleets: Fleets
+    routes: RouteLife
     loop: ReconcileLoop
     models: Models
     jobs: Jobs

@@ -4,7 +4,7 @@ Called by `route_life`, which says who asks and when. Each raises Conflict when 
 does not allow it, and NotFound when there is no such route.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from controlplane.domain.errors import Conflict, Invalid, NotFound
@@ -209,6 +209,7 @@ def _candidate(found: RouteItem) -> Route:
 def _published(fleet: Fleet, route: Route) -> Fleet:
     _check_references(fleet, route)
     others = tuple(one for one in fleet.routes if one.id != route.id)
+    _check_own_requests(others, route)
     return _without_release(replace(fleet, routes=(*others, route)), route.id)
 
 
@@ -225,6 +226,36 @@ def _check_references(fleet: Fleet, route: Route) -> None:
             "route anew",
             {"missing": missing},
         )
+
+
+def _check_own_requests(others: Iterable[Route], route: Route) -> None:
+    """A file with two routes for exactly the same requests could not be read."""
+    for other in others:
+        same_host = set(other.hosts).intersection(route.hosts)
+        if same_host and _requests(other) == _requests(route):
+            raise Conflict(
+                "route_duplicate",
+                f"route {route.id} is for exactly the requests of route {other.id} on host "
+                f"{sorted(same_host)[0]}: change route {other.id}, or give one of them another "
+                "condition or priority",
+                {"route": other.id},
+            )
+
+
+def _requests(route: Route) -> tuple[object, ...]:
+    """What tells the requests of a route from those of others, beside its hosts."""
+    return (
+        route.path,
+        route.methods,
+        route.conditions,
+        route.sources,
+        route.functions,
+        route.cohort,
+        route.gateways,
+        route.priority,
+        route.valid_from_s,
+        route.valid_until_s,
+    )
 
 
 def check_references(fleet: Fleet) -> Fleet:

@@ -5,28 +5,25 @@ step while their gates are open. What is declared changes through `fleets` alone
 """
 
 import asyncio
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import structlog
 
 from controlplane.domain.access import AccessRole, Principal
 from controlplane.domain.decisions import Trigger
-from controlplane.domain.errors import ControlPlaneError, NotFound
-from controlplane.domain.findings import Observation, Source
-from controlplane.domain.routing.gates import Reading, Seen, Verdict, Word, verdict
+from controlplane.domain.errors import NotFound
+from controlplane.domain.routing.conflicts import Conflict as RouteConflict
+from controlplane.domain.routing.conflicts import conflicts
+from controlplane.domain.routing.gates import Verdict
 from controlplane.domain.routing.in_force import next_change
-from controlplane.domain.routing.release import Gray, Life, LifeEvent, Release
+from controlplane.domain.routing.release import Gray, LifeEvent, Release
 from controlplane.domain.routing.revision import RouteRevision
 from controlplane.domain.routing.route import Route
-from controlplane.domain.telemetry import Sample, ServiceWindow, mean, reading
 from controlplane.domain.topology import Fleet
-from controlplane.engine.desired import published_shares
 from controlplane.engine.fleet_change import Edit
-from controlplane.engine.fleets import FleetChange, Fleets
-from controlplane.engine.pokes import Pokes
-from controlplane.engine.publication import Publication
+from controlplane.engine.fleets import FleetChange
+from controlplane.engine.gray_releases import GrayReleases, RouteParts
 from controlplane.engine.route_edits import (
     Change,
     RouteItem,
@@ -36,33 +33,14 @@ from controlplane.engine.route_edits import (
     items,
 )
 from controlplane.engine.stages import Instruments
-from controlplane.ports.stores import FleetStore, StoredFleet
+from controlplane.ports.stores import StoredFleet
 
 log = structlog.get_logger(__name__)
 
 # A route's end is met within this time, also one that was declared just before it.
 LOOK_S = 0.2
-GRAY = "gray"
 # Among so many newest revisions of a route is one that is no gray release.
 RECENT = 50
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RouteParts:
-    """What the life of routes reads and writes.
-
-    Attributes:
-        window: of a service, trusted samples only.
-        period_s: of samples; fresh_s: older ones are missing.
-    """
-
-    fleets: Fleets
-    store: FleetStore
-    publication: Publication
-    pokes: Pokes
-    window: Callable[[str], ServiceWindow]
-    period_s: float = 60.0
-    fresh_s: float = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +61,7 @@ class RouteLife:
         self._findings = instruments.findings
         self._seen: StoredFleet | None = None
         self._next_change_s: float | None = None
-        self._verdicts: dict[str, Verdict] = {}
+        self._gray = GrayReleases(parts, instruments, self._stepped)
 
     def items(self) -> list[RouteItem]:
         """Every route, by id."""
@@ -95,7 +73,24 @@ class RouteLife:
 
     def verdict(self, route_id: str) -> Verdict | None:
         """Of a gray release: whether its next step may follow, as seen last."""
-        return self._verdicts.get(route_id)
+        return self._gray.verdicts.get(route_id)
+
+    def conflicts(self, route_id: str) -> Sequence[RouteConflict]:
+        """What a route has to do with others, as it is or would be published.
+
+        Takes longer than the loop may be held up.
+        """
+        fleet = self._parts.fleets.current.fleet
+        found = item(fleet, route_id)
+        route = found.published if found.release is None else found.release.route
+        if route is None:
+            return ()
+        others = (one for one in fleet.routes if one.id != route_id)
+        return [
+            one
+            for one in conflicts((*others, route), fleet.whitelists)
+            if route_id in (one.route, one.other)
+        ]
 
     async def revisions(
         self, route_id: str | None, limit: int, before: int | None = None
@@ -196,53 +191,15 @@ class RouteLife:
             self._seen = current
             fleet = current.fleet
             self._next_change_s = next_change(fleet.routes, fleet.releases, now_s)
-        await self._look_at_gates()
+        await self._gray.look()
         if self._next_change_s is None:
             return LOOK_S
         return min(LOOK_S, max(self._next_change_s - now_s, 0.001))
 
-    async def _look_at_gates(self) -> None:
-        held: list[Observation] = []
-        verdicts: dict[str, Verdict] = {}
-        for release in self._parts.fleets.current.fleet.releases:
-            if release.life is not Life.GRAY or release.gray is None:
-                continue
-            age_s = self._now() - release.since_s
-            found = verdict(release.gray, release.step, age_s, self._seen_of(release))
-            if found.word is Word.STEP:
-                found = await self._stepped(release, found)
-            if found.word is Word.HOLD:
-                held.append(_held(release, found))
-            verdicts[release.route.id] = found
-        self._verdicts = verdicts
-        self._findings.report(Source.FLEET, held, scope=GRAY)
-
-    async def _stepped(self, release: Release, found: Verdict) -> Verdict:
+    async def _stepped(self, release: Release, reason: str) -> None:
         """Take the next step in the name of who began the release."""
         author = Principal(token_id="", name=release.author, role=AccessRole.OPERATOR)
-        wish = Wish(author=author, reason=f"gray release: {found.reason}")
-        try:
-            await self.step_gray(release.route.id, wish)
-        except ControlPlaneError as error:
-            return Verdict(word=Word.HOLD, reason=error.message)
-        log.info("route.gray_step", route=release.route.id, step=release.step + 1)
-        return found
-
-    def _seen_of(self, release: Release) -> Seen:
-        service = release.route.service
-        if not service:
-            return Seen(readings=None, fresh_s=self._parts.fresh_s)
-        shares = published_shares(self._parts.publication.current).get(service, {})
-        window = self._parts.window(service)
-        # A period that began before the step shows what was before.
-        since_s = release.since_s + self._parts.period_s
-        now_s = self._now()
-        readings = tuple(
-            _reading(center, window.recent(center, since_s), now_s)
-            for center, share in sorted(shares.items())
-            if share > 0
-        )
-        return Seen(readings=readings, fresh_s=self._parts.fresh_s)
+        await self.step_gray(release.route.id, Wish(author=author, reason=reason))
 
     async def _earlier(self, route_id: str, number: int | None) -> Route:
         if number is not None:
@@ -271,37 +228,3 @@ class RouteLife:
 
     def _signed(self, wish: Wish) -> Signed:
         return Signed(author=wish.author.name, now_s=self._now())
-
-
-def _reading(center: str, samples: Sequence[Sample], now_s: float) -> Reading:
-    """Means of what a data centre showed; NaN where a sample does not say."""
-    if not samples:
-        return Reading(datacenter=center)
-    rates = [reading(one, "request_rate_rps") for one in samples]
-    return Reading(
-        datacenter=center,
-        age_s=now_s - samples[-1].received_s,
-        requests_s=mean(rates),
-        error_ratio=_weighted(samples, rates, "error_ratio"),
-        response_time_ms=_weighted(samples, rates, "response_time_ms"),
-    )
-
-
-def _weighted(samples: Sequence[Sample], rates: Sequence[float], name: str) -> float:
-    values = [reading(one, name) for one in samples]
-    total = math.fsum(rates)
-    if not total > 0:
-        return mean(values)
-    return math.fsum(value * rate for value, rate in zip(values, rates, strict=True)) / total
-
-
-def _held(release: Release, found: Verdict) -> Observation:
-    route_id = release.route.id
-    return Observation(
-        code="gray_held",
-        subject=f"route/{route_id}",
-        message=f"the gray release of route {route_id} holds at step {release.step}: "
-        f"{found.reason}; bring the metrics back, or step or stop it by hand",
-        held=f"route {route_id} at its step",
-        force=f"signalbox routes step {route_id}",
-    )

@@ -20,6 +20,7 @@ from controlplane.engine.consumers import Consumers
 from controlplane.engine.delivery import Courier
 from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.fleets import Fleets
+from controlplane.engine.gray_releases import RouteParts
 from controlplane.engine.history import History
 from controlplane.engine.intake import Intake
 from controlplane.engine.jobs import Jobs
@@ -31,6 +32,7 @@ from controlplane.engine.publication import Publication
 from controlplane.engine.records import Records
 from controlplane.engine.replay import Replays
 from controlplane.engine.reports import Reports
+from controlplane.engine.route_life import RouteLife
 from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
 from controlplane.engine.suspicion import SuspicionRules, Suspicions
@@ -136,6 +138,16 @@ class House:
             Suspicions(self.fleets, self.publication, SuspicionRules(), self.instruments),
             self.instruments,
         )
+        self.routes = RouteLife(
+            RouteParts(
+                fleets=self.fleets,
+                store=self.fleet_store,
+                publication=self.publication,
+                pokes=self.pokes,
+                window=self.intake.window,
+            ),
+            self.instruments,
+        )
         self.models = Models(self.registry, self.fleets, self.instruments)
         self.source = FakeSource()
         self.puller = puller(self.source, self.fleets, self.intake, self.instruments)
@@ -184,6 +196,7 @@ class House:
             intake=self.intake,
             puller=self.puller,
             fleets=self.fleets,
+            routes=self.routes,
             loop=self.loop,
             models=self.models,
             jobs=self.jobs,

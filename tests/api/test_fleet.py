@@ -36,7 +36,13 @@ async def test_what_is_read_can_be_changed_and_put_back(
     again = await admin.put(
         "/v1/fleet", content=got.text, headers={"If-Match": got.headers["etag"]}
     )
-    assert again.json() == {"generation": 1, "dry_run": False, "objection": "", "changes": []}
+    assert again.json() == {
+        "generation": 1,
+        "dry_run": False,
+        "objection": "",
+        "changes": [],
+        "held": [],
+    }
     headers = {"Accept": accept, "If-None-Match": got.headers["etag"]}
     assert (await admin.get("/v1/fleet", headers=headers)).status_code == 304
     assert house.audit.entries[-1].reason == "first"

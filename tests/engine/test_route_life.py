@@ -11,7 +11,8 @@ from controlplane.domain.routing.release import Gate, Gray, GrayBy, GrayStep, Li
 from controlplane.domain.routing.route import Cohort, Condition, PathMatch, Route, RouteCheck
 from controlplane.domain.snapshot import Section
 from controlplane.domain.topology import Fleet
-from controlplane.engine.route_life import RouteLife, RouteParts, Wish
+from controlplane.engine.gray_releases import RouteParts
+from controlplane.engine.route_life import RouteLife, Wish
 from tests.builders import OPERATOR, fleet, sample, service
 from tests.engine.rig import Rig
 

@@ -1,12 +1,15 @@
-"""Text -> Fleet, or every error at once with its place. Called by PUT /v1/fleet and by tests."""
+"""Text -> Fleet or one route, or every error at once with its place. Called by the API."""
 
 from contextlib import suppress
 
 from controlplane.api.fleet_document.findings import Enough, Findings
+from controlplane.api.fleet_document.lookalikes import forms
 from controlplane.api.fleet_document.nodes import Table, compose
 from controlplane.api.fleet_document.reading import Place
+from controlplane.api.fleet_document.routes import Surroundings, addressed_route
 from controlplane.api.fleet_document.sections import fleet
 from controlplane.domain.fleet_order import normalized
+from controlplane.domain.routing.route import Route
 from controlplane.domain.topology import Fleet
 
 
@@ -30,3 +33,37 @@ def parse(text: str, now_s: float = 0.0) -> Fleet:
         parsed = fleet(Place(node=root, path="", findings=findings), now_s)
     findings.raise_if_any()
     return normalized(parsed)
+
+
+def parse_route(text: str, route_id: str, fleet: Fleet, now_s: float) -> Route:
+    """Read the document of one route among what a fleet declares; its `id` may be left out.
+
+    Raises:
+        Invalid: as `parse`; also when its id looks like another route's, as in a fleet.
+    """
+    around = Surroundings(
+        services={service.name for service in fleet.services},
+        gateways={group.name for group in fleet.gateways},
+        callers={caller.name for caller in fleet.callers},
+        certificates={certificate.name for certificate in fleet.certificates},
+        now_s=now_s,
+    )
+    findings = Findings()
+    parsed = Route(id="")
+    with suppress(Enough):
+        root = compose(text, findings) or Table(line=1, column=1, entries=(), size=1)
+        place = Place(node=root, path="", findings=findings)
+        parsed = addressed_route(place, around, route_id)
+        _check_look(place, route_id, fleet)
+    findings.raise_if_any()
+    return parsed
+
+
+def _check_look(place: Place, route_id: str, fleet: Fleet) -> None:
+    for other in fleet.routes:
+        if other.id != route_id and set(forms(other.id)).intersection(forms(route_id)):
+            place.report(
+                "ids that differ in more than case or look-alike characters",
+                f"addressed as {route_id}, which looks like route {other.id}",
+            )
+            return

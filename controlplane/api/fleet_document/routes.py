@@ -142,6 +142,15 @@ def route(place: Place, around: Surroundings) -> Route:
     return _route(fields(place, ROUTE_KEYS), around)
 
 
+def addressed_route(place: Place, around: Surroundings, route_id: str) -> Route:
+    """One route of its own document, which is addressed by its id."""
+    entries = fields(place, ROUTE_KEYS)
+    at = entries.places.get("id")
+    if at is not None and text_of(at) != route_id:
+        at.report(f"{route_id}, as in the address, or nothing")
+    return _route(entries, around, route_id)
+
+
 def told_apart_by(route: Route, host: str) -> str:
     """Everything that tells a route's requests from those of others."""
     words = f"host {host} {route.path.type} {route.path.value}"
@@ -166,13 +175,13 @@ _PLAIN = Route(id="")
 _PLAIN_RULE = _more(_PLAIN)
 
 
-def _route(entries: Fields, around: Surroundings) -> Route:
+def _route(entries: Fields, around: Surroundings, route_id: str = "") -> Route:
     opt = entries.optional
     group = reference("gateway group", around.gateways)
     caller = reference("caller policy", around.callers)
     begins, ends = _validity(entries, around.now_s)
     read = Route(
-        id=entries.required("id", name, ""),
+        id=route_id or entries.required("id", name, ""),
         service=opt("service", reference("service", around.services), ""),
         redirect=opt("redirect", actions.redirect, None),
         response=opt("response", actions.response, None),

@@ -33,16 +33,25 @@ class ChangeOut(Wire):
     after: str
 
 
+class HeldOut(Wire):
+    """A change of one route that is not made."""
+
+    route: str
+    reason: str
+
+
 class FleetChangeOut(Wire):
     """What was changed, or would be; `generation` is the one after it.
 
-    `objection` says why a change that is only told would be refused unless forced.
+    `objection` says why a change that is only told would be refused unless forced; `held` names
+    routes that stay as they were, because a check would fail, each with its reason.
     """
 
     generation: int
     dry_run: bool
     objection: str
     changes: list[ChangeOut]
+    held: list[HeldOut]
 
 
 @router.get("/fleet", responses=ANSWER, response_class=Response)
@@ -96,23 +105,29 @@ async def replace_fleet(
             ChangeOut(kind=line.kind, subject=line.subject, before=line.before, after=line.after)
             for line in change.lines
         ],
+        held=[HeldOut(route=one.route, reason=one.reason) for one in change.held],
     )
 
 
 async def _fleet(request: Request, now_s: float) -> Fleet:
     body = await request.body()
-    try:
-        text = body.decode()
-    except UnicodeDecodeError as error:
-        raise Invalid(
-            "fleet_unreadable", f"byte {error.start} of the document is not UTF-8; save it as UTF-8"
-        ) from error
+    text = text_of(body)
     if len(body) <= SMALL_BYTES:
         return parse(text, now_s)
     # One large document at a time, so that memory stays bounded whoever sends them.
     reading: asyncio.Semaphore = request.app.state.fleet_reading
     async with reading:
         return await asyncio.to_thread(parse, text, now_s)
+
+
+def text_of(body: bytes) -> str:
+    """The text of a document that was sent."""
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise Invalid(
+            "fleet_unreadable", f"byte {error.start} of the document is not UTF-8; save it as UTF-8"
+        ) from error
 
 
 def generation_of(if_match: str | None) -> int | None:

@@ -1,0 +1,158 @@
+"""POST /v1/routes:match: which route a request gets, why, and which would be next.
+
+Answered from what is published, in the way gateways see it; `draft` asks how it would be with one
+draft published.
+"""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import Field, StrictStr
+
+from controlplane.api.dependencies import Services, Viewer
+from controlplane.api.fleet_document.rendering import plain_route
+from controlplane.api.route_wire import Document, Name
+from controlplane.api.wire import Text, Wire
+from controlplane.domain.errors import Invalid, Retryable
+from controlplane.domain.routing.explanation import Explanation, Loser, explained
+from controlplane.domain.routing.matching import Table
+from controlplane.domain.routing.normalization import Refusal
+from controlplane.domain.routing.request import Request
+from controlplane.domain.routing.route import Route
+from controlplane.domain.snapshot import RoutesSection
+
+MOST_HEADERS = 100
+MOST_LOSERS = 20
+NO_ROUTE_STATUS = 404
+
+router = APIRouter(prefix="/v1", tags=["routes"])
+
+Token = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")]
+Value = Annotated[Text, Field(max_length=8_192)]
+
+
+class RequestIn(Wire):
+    """A request as a client sends it; the query follows the path."""
+
+    path: Annotated[Text, Field(min_length=1, max_length=20_000)]
+    host: Annotated[Text, Field(max_length=255)] = "localhost"
+    method: Annotated[StrictStr, Field(pattern=r"^[A-Z][A-Z-]{0,31}$")] = "GET"
+    headers: dict[Token, Value] = Field(default_factory=dict, max_length=MOST_HEADERS)
+    source: Annotated[Text, Field(max_length=45)] = ""
+    gateway: Name | None = None
+    draft: Name | None = None
+
+
+class LoserOut(Wire):
+    """A route that did not get the request, and why."""
+
+    id: str
+    why: str
+    unmet: list[str]
+    before: str
+
+
+class MatchOut(Wire):
+    """What the request gets.
+
+    `status` is that of an answer without a service: 404 is that no route matches, 400 and 414
+    that the request is refused before any route is looked at. `next` would be next.
+    """
+
+    path: str | None
+    route: str | None
+    service: str
+    status: int | None
+    reason: str
+    host: str
+    parameters: dict[str, str]
+    next: str | None
+    losers: list[LoserOut]
+    others: int
+    document: Document | None
+
+
+@router.post("/routes:match")
+async def match_route(services: Services, _caller: Viewer, asked: RequestIn) -> MatchOut:
+    """Tell which route wins and why, which would be next, and why the others lost."""
+    current = services.publication.current
+    if current is None:
+        raise Retryable("no_snapshot", "nothing is published yet; declare a fleet")
+    section = current.content.routes
+    if asked.gateway is not None and asked.gateway not in {g.name for g in section.gateways}:
+        known = ", ".join(group.name for group in section.gateways)
+        raise Invalid("gateway_group_unknown", f"no gateway group {asked.gateway}: {known}")
+    routes = _with_draft(services, section, asked.draft)
+    now_s = services.instruments.now()
+    return await asyncio.to_thread(_match, asked, routes, section, now_s)
+
+
+def _with_draft(services: Services, section: RoutesSection, draft: str | None) -> list[Route]:
+    if draft is None:
+        return list(section.routes)
+    release = services.routes.item(draft).release
+    if release is None:
+        raise Invalid("draft_not_found", f"route {draft} has no draft; write one first")
+    ids = {draft, f"gray/{draft}", f"gray/{draft}/both"}
+    return [*(route for route in section.routes if route.id not in ids), release.route]
+
+
+def _match(asked: RequestIn, routes: list[Route], section: RoutesSection, now_s: float) -> MatchOut:
+    request = Request.of(
+        asked.path, asked.method, asked.host, list(asked.headers.items()), asked.source
+    )
+    if isinstance(request, Refusal):
+        return _refused(request)
+    table = Table.of(routes, section.whitelists, gateway=asked.gateway or "")
+    return _answer(request, explained(table, request, now_s, MOST_LOSERS))
+
+
+def _refused(refusal: Refusal) -> MatchOut:
+    return MatchOut(
+        path=None,
+        route=None,
+        service="",
+        status=refusal.status,
+        reason=f"the path {refusal.reason}",
+        host="",
+        parameters={},
+        next=None,
+        losers=[],
+        others=0,
+        document=None,
+    )
+
+
+def _answer(request: Request, found: Explanation) -> MatchOut:
+    route = found.match.route
+    return MatchOut(
+        path=request.path,
+        route=None if route is None else route.id,
+        service="" if route is None else route.service,
+        status=_status(route),
+        reason=found.match.reason,
+        host=found.host,
+        parameters=dict(found.match.parameters),
+        next=None if found.next is None else found.next.id,
+        losers=[_loser(one) for one in found.losers],
+        others=found.others,
+        document=None if route is None else plain_route(route),
+    )
+
+
+def _status(route: Route | None) -> int | None:
+    if route is None:
+        return NO_ROUTE_STATUS
+    if route.response is not None:
+        return route.response.status
+    return None if route.redirect is None else route.redirect.status
+
+
+def _loser(loser: Loser) -> LoserOut:
+    return LoserOut(
+        id=loser.route.id,
+        why=loser.lost,
+        unmet=list(loser.unmet),
+        before="" if loser.before is None else loser.before,
+    )
