@@ -13,7 +13,7 @@ from functools import partial
 import structlog
 
 from controlplane.adapters.envoy.culprits import named
-from controlplane.adapters.envoy.forms import ALL, KINDS, Form, forms, marked
+from controlplane.adapters.envoy.forms import ALL, KINDS, Form, forms, marked, seen_by
 from controlplane.adapters.envoy.nodes import StandingRefusal
 from controlplane.adapters.envoy.offers import Refusal
 from controlplane.adapters.envoy.preflight import Preflight
@@ -115,11 +115,11 @@ class Clearance:
         before = self._quarantine.exclusions
         snapshot = artifact.snapshot
         for refusal in refusals:
-            kind = KINDS.get(refusal.kind)
+            kinds = KINDS.get(refusal.kind)
             judged = (artifact.version, refusal.kind, refusal.version)
-            if kind is not None and judged != self._judged_before.get(refusal.kind):
+            if kinds is not None and judged != self._judged_before.get(refusal.kind):
                 self._judged_before[refusal.kind] = judged
-                blamed = await asyncio.to_thread(self._blamed, snapshot.content, kind, refusal)
+                blamed = await asyncio.to_thread(self._blamed, snapshot.content, kinds, refusal)
                 verdict = Verdict(by=f"Envoy {refusal.node}", words=blamed)
                 self._quarantine.exclude(snapshot.content, verdict)
         await self._save(before)
@@ -222,18 +222,14 @@ class Clearance:
         made = await asyncio.to_thread(alone, content, subjects)
         return await self._words(made)
 
-    def _blamed(self, content: Content, kind: str, refusal: Refusal) -> dict[str, str]:
-        unproven = self._quarantine.unproven(content, kind)
-        present = forms(content, {kind})
-        if refusal.kind is ResourceType.LISTENER:
-            # It has seen the listener of its own group only.
-            own = f"gateway/{refusal.group}"
-            unproven, present = (
-                {subject: form for subject, form in some.items() if subject == own}
-                for some in (unproven, present)
-            )
+    def _blamed(self, content: Content, kinds: Collection[str], refusal: Refusal) -> dict[str, str]:
+        # It has seen what its own group is sent only.
+        unproven, present = (
+            {subject: form for subject, form in some.items() if seen_by(form, refusal.group)}
+            for some in (self._quarantine.unproven(content, kinds), forms(content, kinds))
+        )
         found: Collection[str] = named(refusal.words, unproven) or named(refusal.words, present)
-        if not found and self._quarantine.knows({kind}):
+        if not found and self._quarantine.knows(kinds):
             # What is new of this kind goes back to what was acknowledged, and the rest goes on.
             found = unproven
         return dict.fromkeys(sorted(found), refusal.words)

@@ -6,10 +6,19 @@ only: whether the named items are to blame shows when the rest is accepted.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from controlplane.adapters.envoy.derived_clusters import service_of
 from controlplane.adapters.envoy.forms import Form
-from controlplane.domain.routing.route import PathMatchType, Route
+from controlplane.adapters.envoy.l4_listeners import listener_name
+from controlplane.domain.routing.route import (
+    Condition,
+    L4Route,
+    PathMatchType,
+    Route,
+    TextMatchType,
+)
+from controlplane.domain.routing.whitelist import Whitelist
 from controlplane.domain.snapshot import ServiceEndpoints
 from controlplane.domain.topology import GatewayGroup
 
@@ -46,7 +55,7 @@ def _signs(words: str) -> Iterator[Matches]:
     yield _own_name
     yield _whole_expression
     if (cluster := UNKNOWN_CLUSTER.search(words)) is not None:
-        service = cluster.group(1)
+        service = service_of(cluster.group(1))
         yield lambda _, form: isinstance(form, Route) and form.service == service
     if (double := DOUBLE_DOMAIN.search(words)) is not None:
         host = double.group(1).lower()
@@ -55,32 +64,48 @@ def _signs(words: str) -> Iterator[Matches]:
         yield lambda _, form: isinstance(form, Route) and "*" in form.hosts
     if (piece := PIECE.search(words)) is not None:
         fragment = piece.group(1).strip()
-        yield lambda _, form: bool(fragment) and fragment in _expression(form)
+        yield lambda _, form: bool(fragment) and any(fragment in one for one in _expressions(form))
 
 
 def _own_name(words: str, form: Form) -> bool:
     """`Error adding/updating cluster(s) web: ...`, `... listener(s) http-edge: ...`."""
     match form:
         case ServiceEndpoints():
-            what, name = "cluster", form.service
+            # Clusters of versions and queues are the service's too.
+            what, name = "cluster", rf"{re.escape(form.service)}(?::[\w.-]+)?(?:~[\w.~-]+)?"
         case GatewayGroup():
-            what, name = "listener", f"http-{form.name}"
+            what, name = "listener", rf"(?:\d+-)?https?-{re.escape(form.name)}"
+        case L4Route():
+            name = rf"(?:\d+-)?{re.escape(listener_name(form.protocol, form.port))}"
+            what = "listener"
         case _:
             return False
-    return re.search(rf"{what}\(s\)(?:.*,)? {re.escape(name)}:", words, re.DOTALL) is not None
+    return re.search(rf"{what}\(s\)(?:.*,)? {name}:", words, re.DOTALL) is not None
 
 
 def _whole_expression(words: str, form: Form) -> bool:
-    expression = _expression(form)
-    return bool(expression) and (
-        f"regex '{expression}'" in words or words.rstrip().endswith(f": {expression}")
+    return any(
+        f"regex '{one}'" in words or words.rstrip().endswith(f": {one}")
+        for one in _expressions(form)
     )
 
 
-def _expression(form: Form) -> str:
-    if isinstance(form, Route) and form.path.type is PathMatchType.REGULAR_EXPRESSION:
-        return form.path.value
-    return ""
+def _expressions(form: Form) -> list[str]:
+    """The regular expressions that an item brings with it."""
+    match form:
+        case Route():
+            found = _of_conditions(form.conditions)
+            if form.path.type is PathMatchType.REGULAR_EXPRESSION:
+                found.append(form.path.value)
+            return found
+        case Whitelist():
+            return _of_conditions(form.channel)
+        case _:
+            return []
+
+
+def _of_conditions(conditions: Iterable[Condition]) -> list[str]:
+    return [one.value for one in conditions if one.type is TextMatchType.REGULAR_EXPRESSION]
 
 
 def _hosts(route: Route) -> frozenset[str]:

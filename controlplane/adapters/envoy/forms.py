@@ -1,7 +1,8 @@
 """The items that an Envoy may refuse one by one, and a snapshot without some of them.
 
-Called by `quarantine` and `search`. An item is a route, a service or a gateway group; its form is
-what the compiler makes resources from. What depends on an item that is left out goes with it.
+Called by `quarantine` and `search`. An item is a route, a whitelist, an L4 route, a service or a
+gateway group; its form is what the compiler makes resources from. What depends on an item that is
+left out goes with it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -9,11 +10,11 @@ from dataclasses import replace
 
 from controlplane.domain import canonical
 from controlplane.domain.findings import Observation
-from controlplane.domain.routing.route import Route
+from controlplane.domain.routing.route import L4Route, Route
+from controlplane.domain.routing.whitelist import Whitelist
 from controlplane.domain.snapshot import (
     Content,
     EndpointsSection,
-    RoutesSection,
     Section,
     ServiceEndpoints,
     Snapshot,
@@ -22,26 +23,28 @@ from controlplane.domain.snapshot import (
 from controlplane.domain.topology import GatewayGroup
 from controlplane.domain.xds import ResourceType
 
-Form = Route | ServiceEndpoints | GatewayGroup
+Form = Route | Whitelist | L4Route | ServiceEndpoints | GatewayGroup
 
 # The first word of a subject, and what is compiled from such items.
 FORMS: Mapping[str, type[Form]] = {
     "service": ServiceEndpoints,
     "gateway": GatewayGroup,
+    "l4": L4Route,
     "route": Route,
+    "whitelist": Whitelist,
 }
 ALL = frozenset(FORMS)
-KINDS: Mapping[ResourceType, str] = {
-    ResourceType.CLUSTER: "service",
-    ResourceType.LISTENER: "gateway",
-    ResourceType.ROUTE: "route",
+KINDS: Mapping[ResourceType, tuple[str, ...]] = {
+    ResourceType.CLUSTER: ("service",),
+    ResourceType.LISTENER: ("gateway", "l4"),
+    ResourceType.ROUTE: ("route", "whitelist"),
 }
-# For the check of routes alone.
-STAND_IN = GatewayGroup(name="preflight")
+# For the check of routes alone; its port is nobody's, and never bound.
+STAND_IN = GatewayGroup(name="preflight", listen_port=1)
 
 
 def kind_of(subject: str) -> str:
-    """The first word of a subject: `service`, `gateway` or `route`."""
+    """The first word of a subject: `service`, `gateway`, `route`..."""
     return subject.partition("/")[0]
 
 
@@ -56,7 +59,22 @@ def forms(content: Content, kinds: Collection[str] = ALL) -> dict[str, Form]:
         found |= {f"gateway/{group.name}": group for group in content.routes.gateways}
     if "route" in kinds:
         found |= {f"route/{route.id}": route for route in content.routes.routes}
+    if "whitelist" in kinds:
+        found |= {f"whitelist/{one.id}": one for one in content.routes.whitelists}
+    if "l4" in kinds:
+        found |= {f"l4/{route.id}": route for route in content.routes.l4_routes}
     return found
+
+
+def seen_by(form: Form, group: str) -> bool:
+    """Whether an Envoy of a gateway group is sent what is made from it."""
+    match form:
+        case GatewayGroup():
+            return form.name == group
+        case Route() | L4Route():
+            return not form.gateways or group in form.gateways
+        case _:
+            return True
 
 
 def digest(form: Form) -> str:
@@ -77,6 +95,17 @@ def with_kept(content: Content, kept: Mapping[str, Form | None]) -> Content:
         route
         for published in content.routes.routes
         if isinstance(route := kept.get(f"route/{published.id}", published), Route)
+        and (route.service in names or not route.service)
+    )
+    whitelists = tuple(
+        whitelist
+        for published in content.routes.whitelists
+        if isinstance(whitelist := kept.get(f"whitelist/{published.id}", published), Whitelist)
+    )
+    l4_routes = tuple(
+        route
+        for published in content.routes.l4_routes
+        if isinstance(route := kept.get(f"l4/{published.id}", published), L4Route)
         and route.service in names
     )
     groups = tuple(
@@ -89,23 +118,39 @@ def with_kept(content: Content, kept: Mapping[str, Form | None]) -> Content:
         content,
         endpoints=EndpointsSection(services=services),
         weights=WeightsSection(weights=weights),
-        routes=RoutesSection(gateways=groups, routes=routes),
+        routes=replace(
+            content.routes,
+            gateways=groups,
+            routes=routes,
+            whitelists=whitelists,
+            l4_routes=l4_routes,
+        ),
     )
 
 
 def only(content: Content, subjects: Iterable[str]) -> Content:
     """Some items and what they need: to ask an Envoy about them alone."""
     wanted = set(subjects)
-    routes = tuple(r for r in content.routes.routes if f"route/{r.id}" in wanted)
-    groups = tuple(g for g in content.routes.gateways if f"gateway/{g.name}" in wanted)
-    needed = wanted | {f"service/{route.service}" for route in routes}
+    section = content.routes
+    # For every group: the stand-in has no name that a route could have.
+    routes = tuple(replace(r, gateways=()) for r in section.routes if f"route/{r.id}" in wanted)
+    l4_routes = tuple(replace(r, gateways=()) for r in section.l4_routes if f"l4/{r.id}" in wanted)
+    groups = tuple(g for g in section.gateways if f"gateway/{g.name}" in wanted)
+    named = [*(route.service for route in routes), *(route.service for route in l4_routes)]
+    needed = wanted | {f"service/{service}" for service in named}
     return Content(
         endpoints=EndpointsSection(
             services=tuple(
                 s for s in content.endpoints.services if f"service/{s.service}" in needed
             )
         ),
-        routes=RoutesSection(gateways=groups or (STAND_IN,), routes=routes),
+        routes=replace(
+            section,
+            gateways=groups or (STAND_IN,),
+            routes=routes,
+            whitelists=tuple(w for w in section.whitelists if f"whitelist/{w.id}" in wanted),
+            l4_routes=l4_routes,
+        ),
     )
 
 
@@ -127,16 +172,19 @@ def dependents(content: Content, kept: Mapping[str, Form | None]) -> tuple[Obser
         for subject, form in kept.items()
         if form is None and kind_of(subject) == "service"
     }
+    section = content.routes
+    named = [(f"route/{r.id}", r.service) for r in section.routes]
+    named += [(f"l4/{r.id}", r.service) for r in section.l4_routes]
     return tuple(
         Observation(
             code="route_service_refused",
-            subject=f"route/{route.id}",
-            message=f"route {route.id} names service {route.service}, which Envoy refuses: see "
-            f"the finding on service/{route.service}",
+            subject=subject,
+            message=f"{subject} names service {service}, which Envoy refuses: see "
+            f"the finding on service/{service}",
             held="the route is left out",
         )
-        for route in content.routes.routes
-        if route.service in absent and f"route/{route.id}" not in kept
+        for subject, service in named
+        if service in absent and subject not in kept
     )
 
 

@@ -14,8 +14,12 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
 )
 from google.protobuf.wrappers_pb2 import BoolValue
 
+from controlplane.adapters.envoy.callers import CallerFilters, early_mutation, filters
 from controlplane.adapters.envoy.clusters import over_ads
+from controlplane.adapters.envoy.normal_form import normal_form_filter
 from controlplane.adapters.envoy.packing import packed
+from controlplane.adapters.envoy.retries import retry_filters
+from controlplane.adapters.envoy.sources import source_filter
 from controlplane.adapters.envoy.sticky import sticky_filter
 from controlplane.domain.topology import GatewayGroup
 
@@ -29,14 +33,17 @@ class Stickiness(StrEnum):
     COOKIE = "cookie"
 
 
-def listener(group: GatewayGroup, stickiness: Stickiness) -> listener_pb2.Listener:
-    """The listener of a group."""
+def listener(
+    group: GatewayGroup, stickiness: Stickiness, callers: CallerFilters | None = None
+) -> listener_pb2.Listener:
+    """The listener of a group; `callers` where routes ask who calls."""
     chain = listener_components_pb2.FilterChain(
         filters=[
+            source_filter(),
             listener_components_pb2.Filter(
                 name="envoy.filters.network.http_connection_manager",
-                typed_config=packed(_manager(group, stickiness)),
-            )
+                typed_config=packed(_manager(group, stickiness, callers)),
+            ),
         ]
     )
     address = address_pb2.SocketAddress(address=group.listen_address, port_value=group.listen_port)
@@ -53,22 +60,27 @@ def with_routes(
     """The same listener with routes inside instead of a subscription, for the preflight."""
     changed = listener_pb2.Listener()
     changed.CopyFrom(message)
-    network_filter = changed.filter_chains[0].filters[0]
+    network_filter = changed.filter_chains[0].filters[-1]
     manager = manager_pb2.HttpConnectionManager.FromString(network_filter.typed_config.value)
     manager.route_config.CopyFrom(routes)
     network_filter.typed_config.CopyFrom(packed(manager))
     return changed
 
 
-def _manager(group: GatewayGroup, stickiness: Stickiness) -> manager_pb2.HttpConnectionManager:
+def _manager(
+    group: GatewayGroup, stickiness: Stickiness, callers: CallerFilters | None
+) -> manager_pb2.HttpConnectionManager:
     manager = manager_pb2.HttpConnectionManager(
         stat_prefix=group.name,
         use_remote_address=BoolValue(value=True),
-        # Without these three, `//api` and `/%61pi` would miss the rule for `/api`.
-        normalize_path=BoolValue(value=True),
-        merge_slashes=True,
-        path_with_escaped_slashes_action=manager_pb2.HttpConnectionManager.UNESCAPE_AND_REDIRECT,
+        # The filter of the normal form reads paths as they came; Envoy's own is not the same.
+        normalize_path=BoolValue(value=False),
+        strip_trailing_host_dot=True,
     )
+    manager.early_header_mutation_extensions.append(early_mutation())
+    manager.http_filters.append(normal_form_filter())
+    manager.http_filters.extend(filters(callers))
+    manager.http_filters.extend(retry_filters())
     manager.rds.route_config_name = ROUTES_NAME
     manager.rds.config_source.CopyFrom(over_ads())
     if stickiness is Stickiness.COOKIE:

@@ -11,7 +11,7 @@ import re
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -144,22 +144,34 @@ def _bootstrap(parts: Iterable[tuple[str, bytes]]) -> bytes:
     ads.transport_api_version = config_source_pb2.V3
     source = grpc_service_pb2.GrpcService.EnvoyGrpc(cluster_name=XDS_CLUSTER)
     ads.grpc_services.append(grpc_service_pb2.GrpcService(envoy_grpc=source))
-    listeners = []
-    for name, data in parts:
-        kind = name.partition("/")[0]
+    listeners: dict[str, listener_pb2.Listener] = {}
+    tables: dict[str, route_pb2.RouteConfiguration] = {}
+    for part, data in parts:
+        kind, _, name = part.partition("/")
         if kind == ResourceType.CLUSTER:
             message.static_resources.clusters.append(cluster_pb2.Cluster.FromString(data))
         elif kind == ResourceType.LISTENER:
-            listeners.append(listener_pb2.Listener.FromString(data))
-        elif kind == ResourceType.ROUTE and listeners:
-            # The routes are the same for every group, so one listener carries them.
-            listeners[0] = with_routes(listeners[0], route_pb2.RouteConfiguration.FromString(data))
-    for port, listener in enumerate(listeners, start=1):
-        # Groups on different machines may have the same port; validating binds none.
-        listener.address.socket_address.port_value = port
-    message.static_resources.listeners.extend(listeners)
+            listeners[name] = listener_pb2.Listener.FromString(data)
+        elif kind == ResourceType.ROUTE:
+            tables[name.partition("@")[2]] = route_pb2.RouteConfiguration.FromString(data)
+    for number, listener in enumerate(_carrying(listeners, tables), start=1):
+        # Groups on different machines may have the same names and ports; validating binds none.
+        listener.name = f"{number}-{listener.name}"
+        listener.address.socket_address.port_value = number
+        message.static_resources.listeners.append(listener)
     serialized: bytes = message.SerializeToString()
     return serialized
+
+
+def _carrying(
+    listeners: Mapping[str, listener_pb2.Listener],
+    tables: Mapping[str, route_pb2.RouteConfiguration],
+) -> Iterator[listener_pb2.Listener]:
+    """The listeners with each table in one of them, that of a group in the group's own."""
+    shared = next((group for group in listeners if ":" not in group and group not in tables), None)
+    for name, listener in listeners.items():
+        table = tables.get("" if name == shared else name)
+        yield listener if table is None else with_routes(listener, table)
 
 
 def _xds_cluster() -> cluster_pb2.Cluster:

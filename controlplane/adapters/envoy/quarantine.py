@@ -8,13 +8,23 @@ it is left out. Must never touch an item that was neither named nor new.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from controlplane.adapters.envoy.forms import Form, dependents, digest, forms, kind_of, with_kept
+from controlplane.adapters.envoy.forms import (
+    Form,
+    dependents,
+    digest,
+    forms,
+    kind_of,
+    seen_by,
+    with_kept,
+)
 from controlplane.adapters.envoy.search import NOT_JUDGED
 from controlplane.domain import canonical
 from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.snapshot import Content
 
 LONGEST_WORDS = 500
+# Without a whitelist everything passes.
+GRAVE = frozenset({"service", "whitelist"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +102,11 @@ class Quarantine:
             and subject not in self._excluded
         }
 
-    def unproven(self, content: Content, kind: str) -> dict[str, Form]:
-        """The items of a kind in a form that no Envoy has acknowledged."""
+    def unproven(self, content: Content, kinds: Collection[str]) -> dict[str, Form]:
+        """The items of some kinds in a form that no Envoy has acknowledged."""
         return {
             subject: form
-            for subject, form in forms(content, {kind}).items()
+            for subject, form in forms(content, kinds).items()
             if form != self._acked.get(subject) and subject not in self._excluded
         }
 
@@ -128,15 +138,17 @@ class Quarantine:
         """The preflight takes this content, which is without what is excluded."""
         self._checked = forms(content)
 
-    def acked(self, content: Content, kind: str, group: str) -> None:
-        """An Envoy of a group has acknowledged the items of this kind in the served content."""
-        found = forms(content, {kind})
-        if kind == "gateway":
-            # It has seen the listener of its own group only.
-            own = f"gateway/{group}"
-            others = {s: form for s, form in self._acked.items() if s in found and s != own}
-            found = others | {s: form for s, form in found.items() if s == own}
-        self._acked = {s: f for s, f in self._acked.items() if kind_of(s) != kind} | found
+    def acked(self, content: Content, kinds: Collection[str], group: str) -> None:
+        """An Envoy of a group has acknowledged the items of these kinds in the served content."""
+        found = forms(content, kinds)
+        # It has seen what its own group is sent only.
+        seen = {subject: form for subject, form in found.items() if seen_by(form, group)}
+        kept = {
+            subject: form
+            for subject, form in self._acked.items()
+            if kind_of(subject) not in kinds or subject in found
+        }
+        self._acked = kept | seen
 
     def knows(self, kinds: Collection[str]) -> bool:
         """Whether an item of these kinds was ever accepted, so that there is something to keep."""
@@ -166,5 +178,5 @@ def _observation(one: Exclusion) -> Observation:
         held=f"{stays}; everything else is in force",
         force=f"to have the same form offered again, apply the fleet without the {kind}, then "
         "with it",
-        severity=Severity.CRITICAL if kind == "service" else Severity.WARNING,
+        severity=Severity.CRITICAL if kind in GRAVE else Severity.WARNING,
     )

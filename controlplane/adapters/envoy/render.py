@@ -5,24 +5,28 @@ weights compiles the touched assignments only.
 """
 
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable
 from functools import partial
 from typing import TypeVar
 
 from google.protobuf.message import Message
 
-from controlplane.adapters.envoy import clusters, listeners, routes
+from controlplane.adapters.envoy import clusters, listeners
+from controlplane.adapters.envoy.derived_clusters import derived
+from controlplane.adapters.envoy.group_listeners import access_notes, fetched, group_listeners
+from controlplane.adapters.envoy.l4_listeners import l4_notes
 from controlplane.adapters.envoy.resource_sets import regional_name
+from controlplane.adapters.envoy.routing.configuration import compiled, keeps_users
 from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.instances.placement import EVERY_VERSION, versions
 from controlplane.domain.snapshot import Section, ServiceEndpoints, Snapshot, WeightSet
-from controlplane.domain.topology import EVERYWHERE, GatewayGroup
+from controlplane.domain.topology import EVERYWHERE
 from controlplane.domain.xds import ResourceType
 from controlplane.ports.outside import Artifact
 
 # Part names: `cluster/NAME`, `endpoint/NAME`, `route/NAME` for every group, `listener/GROUP`, and
-# `endpoint/NAME@REGION` for the groups of a region in place of the one without. NAME of a cluster
-# is that of its service, with `:VERSION` for one of a version.
+# `endpoint/NAME@REGION` for the groups of a region, `route/NAME@GROUP` for one group, in place of
+# the one without. NAME of a cluster is that of its service, with `:VERSION` for one of a version.
 Part = tuple[str, bytes]
 Weights = tuple[tuple[str, int], ...]
 T = TypeVar("T")
@@ -44,15 +48,23 @@ class Renderer:
 
     def _render(self, snapshot: Snapshot) -> Artifact:
         self._next = {}
-        route_part, notes = self._routes(snapshot)
+        route_parts, notes = self._routes(snapshot)
         endpoint_parts, missing = self._assignments(snapshot)
-        parts = (*self._clusters(snapshot), *endpoint_parts, *self._listeners(snapshot), route_part)
+        fetched_parts, unchecked = self._fetched(snapshot)
+        parts = (
+            *self._clusters(snapshot),
+            *self._derived(snapshot),
+            *endpoint_parts,
+            *self._listeners(snapshot),
+            *route_parts,
+            *fetched_parts,
+        )
         self._last = self._next
         return Artifact(
             revision=snapshot.revision,
             version=snapshot.version,
             parts=parts,
-            notes=(*notes, *missing),
+            notes=(*notes, *missing, *unchecked),
             snapshot=snapshot,
         )
 
@@ -72,10 +84,18 @@ class Renderer:
 
         return self._remember(("clusters", snapshot.digests[Section.ENDPOINTS]), make)
 
+    def _derived(self, snapshot: Snapshot) -> tuple[Part, ...]:
+        def make() -> tuple[Part, ...]:
+            found = derived(snapshot.content.routes, _services(snapshot))
+            return tuple(_part(ResourceType.CLUSTER, message.name, message) for message in found)
+
+        return self._remember(("derived", *_routes_and_endpoints(snapshot)), make)
+
     def _assignments(self, snapshot: Snapshot) -> tuple[list[Part], list[Observation]]:
         regions = {group.region for group in snapshot.content.routes.gateways}
         weights = _by_region(snapshot.content.weights.weights, regions)
-        parts, notes = [], []
+        parts: list[Part] = []
+        notes = []
         for service in snapshot.content.endpoints.services:
             for region, given in weights.get(service.service, {EVERYWHERE: ()}).items():
                 key = ("assignment", service, region, given)
@@ -85,28 +105,54 @@ class Renderer:
                     notes.append(_nothing_to_serve(service))
         return parts, notes
 
-    def _listeners(self, snapshot: Snapshot) -> Iterator[Part]:
+    def _listeners(self, snapshot: Snapshot) -> tuple[Part, ...]:
         services = snapshot.content.endpoints.services
-        sticky = any(s.load_balancing.sticky for s in services)
+        sticky = any(s.load_balancing.sticky for s in services) or keeps_users(
+            snapshot.content.routes
+        )
         stickiness = listeners.Stickiness.COOKIE if sticky else listeners.Stickiness.NONE
-        for group in snapshot.content.routes.gateways:
-            yield self._remember(
-                ("listener", group, stickiness), partial(_listener, group, stickiness)
+        section = snapshot.content.routes
+
+        def make() -> tuple[Part, ...]:
+            return tuple(
+                _part(ResourceType.LISTENER, name, message)
+                for group in section.gateways
+                for name, message in group_listeners(
+                    section, group, stickiness, _services(snapshot)
+                )
             )
 
-    def _routes(self, snapshot: Snapshot) -> tuple[Part, tuple[Observation, ...]]:
-        def make() -> tuple[Part, tuple[Observation, ...]]:
-            services = {s.service: s for s in snapshot.content.endpoints.services}
-            message, notes = routes.configuration(snapshot.content.routes.routes, services)
-            return _part(ResourceType.ROUTE, listeners.ROUTES_NAME, message), notes
+        return self._remember(("listeners", stickiness, *_routes_and_endpoints(snapshot)), make)
 
-        sections = (Section.ROUTES, Section.ENDPOINTS)
-        return self._remember(("routes", *(snapshot.digests[s] for s in sections)), make)
+    def _fetched(self, snapshot: Snapshot) -> tuple[tuple[Part, ...], tuple[Observation, ...]]:
+        section = snapshot.content.routes
+
+        def make() -> tuple[tuple[Part, ...], tuple[Observation, ...]]:
+            parts = (_part(kind, name, message) for kind, name, message in fetched(section))
+            return tuple(parts), access_notes(section)
+
+        return self._remember(("fetched", snapshot.digests[Section.ROUTES]), make)
+
+    def _routes(self, snapshot: Snapshot) -> tuple[tuple[Part, ...], tuple[Observation, ...]]:
+        def make() -> tuple[tuple[Part, ...], tuple[Observation, ...]]:
+            services = _services(snapshot)
+            section = snapshot.content.routes
+            found = compiled(section, services)
+            parts = (
+                _part(ResourceType.ROUTE, regional_name(listeners.ROUTES_NAME, group), message)
+                for group, message in found.tables.items()
+            )
+            return tuple(parts), (*found.notes, *l4_notes(section, services))
+
+        return self._remember(("routes", *_routes_and_endpoints(snapshot)), make)
 
 
-def _listener(group: GatewayGroup, stickiness: listeners.Stickiness) -> Part:
-    message = listeners.listener(group, stickiness)
-    return _part(ResourceType.LISTENER, group.name, message)
+def _services(snapshot: Snapshot) -> dict[str, ServiceEndpoints]:
+    return {s.service: s for s in snapshot.content.endpoints.services}
+
+
+def _routes_and_endpoints(snapshot: Snapshot) -> tuple[str, str]:
+    return snapshot.digests[Section.ROUTES], snapshot.digests[Section.ENDPOINTS]
 
 
 def _by_region(

@@ -83,9 +83,20 @@ View = Mapping[ResourceType, ResourceSet]
 def regional_name(name: str, region: str) -> str:
     """Name of a resource as the groups of one region get it; its own name for region "".
 
-    No name of a service or region has an @ in it.
+    Of a route table it is one group in place of a region. No name of a service, region or group
+    has an @ in it.
     """
     return f"{name}@{region}" if region else name
+
+
+def listener_name(group: str, what: str) -> str:
+    """Name of a group's listener beside its usual one; no name of a group has a colon in it."""
+    return f"{group}:{what}"
+
+
+def group_of(listener: str) -> str:
+    """The group of a listener, by the name of its part."""
+    return listener.partition(":")[0]
 
 
 def shared_name(part: str) -> str:
@@ -94,7 +105,7 @@ def shared_name(part: str) -> str:
 
 
 def is_regional(part: str) -> bool:
-    """Whether a part stands beside one of the same resource for every other region."""
+    """Whether a part stands beside one of the same resource for every other region or group."""
     return "@" in part
 
 
@@ -110,45 +121,58 @@ def views(
         regions: gateway group -> its region, of those that have one.
     """
     shared: dict[ResourceType, dict[str, bytes]] = {kind: {} for kind in SHARED}
-    groups: dict[str, tuple[str, bytes]] = {}
-    own: dict[str, dict[str, bytes]] = {}
+    groups: dict[str, dict[str, bytes]] = {}
+    own: dict[tuple[str, str], dict[str, bytes]] = {}
     for part, data in parts:
         kind, _, name = part.partition("/")
         if kind == ResourceType.LISTENER:
-            groups[name] = (name, data)
+            groups.setdefault(group_of(name), {})[name] = data
         elif is_regional(name):
-            resource, _, region = name.partition("@")
-            own.setdefault(region, {})[resource] = data
+            resource, _, whose = name.partition("@")
+            own.setdefault((kind, whose), {})[resource] = data
         else:
             shared[ResourceType(kind)][name] = data
     known = _Known(before)
     sets = {kind: known.same(kind, resources) for kind, resources in shared.items()}
-    endpoints = shared[ResourceType.ENDPOINT]
-    local = {
-        region: known.same(ResourceType.ENDPOINT, {**endpoints, **resources})
-        for region, resources in own.items()
+    particular = {
+        (kind, whose): known.same(ResourceType(kind), {**shared[ResourceType(kind)], **resources})
+        for (kind, whose), resources in own.items()
     }
+
+    def particular_to(kind: ResourceType, whose: str) -> ResourceSet:
+        return particular.get((kind, whose), sets[kind])
+
     return {
         group: {
             **sets,
-            ResourceType.ENDPOINT: local.get(regions.get(group, ""), sets[ResourceType.ENDPOINT]),
-            ResourceType.LISTENER: known.same(ResourceType.LISTENER, dict([listener])),
+            ResourceType.ENDPOINT: particular_to(ResourceType.ENDPOINT, regions.get(group, "")),
+            ResourceType.ROUTE: particular_to(ResourceType.ROUTE, group),
+            ResourceType.LISTENER: known.same(ResourceType.LISTENER, listeners),
         }
-        for group, listener in groups.items()
+        for group, listeners in groups.items()
     }
 
 
-SHARED = (ResourceType.CLUSTER, ResourceType.ENDPOINT, ResourceType.ROUTE)
+SHARED = (
+    ResourceType.CLUSTER,
+    ResourceType.ENDPOINT,
+    ResourceType.ROUTE,
+    ResourceType.EXTENSION,
+    ResourceType.SECRET,
+)
 
 
 class _Known:
-    """Sets in force, to take over those whose content is the same."""
+    """Sets in force or just made, to take over those whose content is the same."""
 
     def __init__(self, before: Mapping[str, View]) -> None:
-        self._sets = {id(s): s for view in before.values() for s in view.values()}.values()
+        sets = {id(s): s for view in before.values() for s in view.values()}
+        self._sets = list(sets.values())
 
     def same(self, kind: ResourceType, resources: Mapping[str, bytes]) -> ResourceSet:
         for known in self._sets:
             if known.kind is kind and known.resources == resources:
                 return known
-        return ResourceSet(kind, resources)
+        made = ResourceSet(kind, resources)
+        self._sets.append(made)
+        return made

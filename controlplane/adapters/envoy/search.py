@@ -8,7 +8,7 @@ refused, because it was never accepted.
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from controlplane.adapters.envoy.forms import kind_of
+from controlplane.adapters.envoy.forms import FORMS, kind_of
 
 # The words of an Envoy that refuses these items alone, None when it takes them.
 Ask = Callable[[Sequence[str]], Awaitable[str | None]]
@@ -26,7 +26,7 @@ class Search:
 
     async def refused(self, suspects: Sequence[str]) -> dict[str, str]:
         """Subject -> words for the suspects that are refused, services before what needs them."""
-        for kind in ("service", "gateway", "route"):
+        for kind in FORMS:
             group = [subject for subject in suspects if kind_of(subject) == kind]
             found = await self._among(group)
             if found:

@@ -10,11 +10,12 @@ from envoy.config.listener.v3 import listener_pb2
 from envoy.config.route.v3 import route_pb2
 from google.protobuf import text_format
 
-from controlplane.adapters.envoy import clusters, route_actions, routes
+from controlplane.adapters.envoy import clusters, retries
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.adapters.envoy.resource_sets import View, views
 from controlplane.adapters.envoy.retirement import retiring
-from controlplane.domain.snapshot import Snapshot, assemble, build
+from controlplane.adapters.envoy.routing.configuration import EVERY_GROUP, compiled
+from controlplane.domain.snapshot import Content, Snapshot, assemble, build
 from controlplane.domain.topology import GatewayGroup, LoadBalancing, RetryPolicy
 from controlplane.domain.xds import ResourceType
 from tests.adapters.envoy.site import SMALL, fleet, prefix, service, shuffled, snapshot
@@ -186,21 +187,23 @@ def test_a_service_with_its_own_retries_says_them_itself() -> None:
     patient = replace(SMALL.services[1], retry=RetryPolicy(attempts=2, per_try_timeout_ms=1_500))
     declared = replace(SMALL, services=(SMALL.services[0], patient))
     content = snapshot(declared, 1).content
-    services = {s.service: s for s in content.endpoints.services}
-    message, _ = routes.configuration(content.routes.routes, services)
-    (host,) = message.virtual_hosts
+    (host,) = _table(content).virtual_hosts
     # Two of the three rules name the service with two attempts.
     assert host.retry_policy.num_retries.value == 2
-    assert route_actions.retry_idempotent(RetryPolicy()).SerializeToString(
+    message = _table(content)
+    assert retries.retry_policy(RetryPolicy()).SerializeToString(
         deterministic=True
     ) in message.SerializeToString(deterministic=True)
 
 
 def test_writes_are_retried_only_while_nobody_has_seen_them() -> None:
-    policy = route_actions.retry_unseen(RetryPolicy())
+    policy = retries.retry_policy(RetryPolicy())
     assert policy.retry_on == "connect-failure,refused-stream"
-    assert not policy.HasField("per_try_timeout")
-    assert route_actions.retry_idempotent(RetryPolicy()).num_retries.value == 12
+    assert policy.num_retries.value == 12
+    # What reads may have beside it, a filter says.
+    idempotent, unseen = retries.retry_filters()
+    assert b"reset-before-request,reset,gateway-error" in idempotent.typed_config.value
+    assert b"x-envoy-upstream-rq-per-try-timeout-ms" in unseen.typed_config.value
 
 
 def test_hosts_with_the_same_rules_share_a_table() -> None:
@@ -212,11 +215,16 @@ def test_hosts_with_the_same_rules_share_a_table() -> None:
         ),
     )
     content = snapshot(declared, 1).content
-    services = {s.service: s for s in content.endpoints.services}
-    message, notes = routes.configuration(content.routes.routes, services)
+    message = _table(content)
     assert [list(host.domains) for host in message.virtual_hosts] == [
         ["a.example", "b.example"],
         ["c.example"],
     ]
-    assert notes == ()
     assert message.validate_clusters.value
+
+
+def _table(content: Content) -> route_pb2.RouteConfiguration:
+    services = {s.service: s for s in content.endpoints.services}
+    found = compiled(content.routes, services)
+    assert found.notes == ()
+    return found.tables[EVERY_GROUP]

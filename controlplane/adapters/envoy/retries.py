@@ -1,0 +1,94 @@
+"""Retries: which requests may be repeated, said once in the listener and once for each host.
+
+Called by `listeners` and by `routes`. A request that is harmless to repeat is retried whenever an
+attempt fails; any other only while no endpoint has seen it, and its attempts have no time limit of
+their own. Envoy takes this difference from headers that a filter sets, so that routes need not
+say it: with a table for each kind of method a push was four times as large. Callers cannot set
+these headers: Envoy removes them from what comes in.
+"""
+
+from envoy.config.core.v3 import base_pb2
+from envoy.config.route.v3 import route_components_pb2 as route_pb2
+from envoy.extensions.filters.http.header_mutation.v3 import header_mutation_pb2
+from envoy.extensions.filters.network.http_connection_manager.v3 import (
+    http_connection_manager_pb2 as manager_pb2,
+)
+from envoy.extensions.retry.host.previous_hosts.v3 import previous_hosts_pb2
+from envoy.extensions.retry.priority.previous_priorities.v3 import (
+    previous_priorities_config_pb2 as previous_priorities_pb2,
+)
+from google.protobuf.wrappers_pb2 import UInt32Value
+from xds.type.matcher.v3 import string_pb2
+
+from controlplane.adapters.envoy.clusters import milliseconds
+from controlplane.adapters.envoy.delegates import any_of, header_is, http_filter, negated
+from controlplane.adapters.envoy.packing import packed
+from controlplane.domain.topology import RetryPolicy
+
+# A request that may be sent twice without harm (RFC 9110, section 9.2.2). PUT and DELETE are left
+# out, because applications often do not keep to it.
+IDEMPOTENT = ("GET", "HEAD", "OPTIONS")
+# These two mean that no endpoint has seen the request.
+RETRY_UNSEEN = "connect-failure,refused-stream"
+RETRY_SEEN = "reset-before-request,reset,gateway-error"
+OTHER_HOSTS_TRIES = 5
+RETRY_BACK_OFF_MS, RETRY_BACK_OFF_MAX_MS = 10, 50
+# The first retry goes to another endpoint of the same priority, so that one bad endpoint does
+# not spill onto a centre that stands at weight 0; from the second on a dead priority is left.
+PRIORITY_AFTER_ATTEMPTS = 2
+
+
+def retry_policy(retry: RetryPolicy) -> route_pb2.RetryPolicy:
+    """Retries for all requests; the filters say more for the idempotent ones."""
+    return route_pb2.RetryPolicy(
+        retry_on=RETRY_UNSEEN,
+        num_retries=UInt32Value(value=retry.attempts),
+        per_try_timeout=milliseconds(retry.per_try_timeout_ms),
+        retry_priority=_other_priorities(),
+        retry_host_predicate=[_other_hosts()],
+        host_selection_retry_max_attempts=OTHER_HOSTS_TRIES,
+        retry_back_off=route_pb2.RetryPolicy.RetryBackOff(
+            base_interval=milliseconds(RETRY_BACK_OFF_MS),
+            max_interval=milliseconds(RETRY_BACK_OFF_MAX_MS),
+        ),
+    )
+
+
+def retry_filters() -> list[manager_pb2.HttpFilter]:
+    """The HTTP filters that tell Envoy's router which kind of request it has."""
+    methods = [header_is(":method", string_pb2.StringMatcher(exact=name)) for name in IDEMPOTENT]
+    idempotent = any_of(methods)
+    kind = "envoy.filters.http.header_mutation"
+    return [
+        http_filter(
+            "retry-idempotent", kind, _set("x-envoy-retry-on", RETRY_SEEN), negated(idempotent)
+        ),
+        http_filter(
+            "retry-unseen",
+            kind,
+            _set("x-envoy-upstream-rq-per-try-timeout-ms", "0"),
+            idempotent,
+        ),
+    ]
+
+
+def _set(name: str, value: str) -> header_mutation_pb2.HeaderMutation:
+    message = header_mutation_pb2.HeaderMutation()
+    option = message.mutations.request_mutations.add().append
+    option.header.key, option.header.value = name, value
+    option.append_action = base_pb2.HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD
+    return message
+
+
+def _other_priorities() -> route_pb2.RetryPolicy.RetryPriority:
+    config = previous_priorities_pb2.PreviousPrioritiesConfig(
+        update_frequency=PRIORITY_AFTER_ATTEMPTS
+    )
+    return route_pb2.RetryPolicy.RetryPriority(name="other", typed_config=packed(config))
+
+
+def _other_hosts() -> route_pb2.RetryPolicy.RetryHostPredicate:
+    return route_pb2.RetryPolicy.RetryHostPredicate(
+        name="other",
+        typed_config=packed(previous_hosts_pb2.PreviousHostsPredicate()),
+    )

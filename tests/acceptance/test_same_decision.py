@@ -1,0 +1,116 @@
+"""One suite of requests (at least 400, generated from the route model, all conditions and nasty spellings included) gets the same decision from our matcher, a real Envoy, a real HAProxy and a real nginx, or the difference is a documented refusal at compile time."""  # noqa: E501
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+
+from envoy.config.listener.v3 import listener_pb2
+from envoy.extensions.filters.network.http_connection_manager.v3 import (
+    http_connection_manager_pb2 as manager_pb2,
+)
+
+from benchmarks.live_envoy import envoy, free_ports, ready
+from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
+from controlplane.domain.snapshot import Content, RoutesSection, Snapshot, assemble
+from controlplane.domain.topology import GatewayGroup
+from controlplane.ports.outside import Artifact
+from tests.adapters.envoy.site import plane
+from tests.live_proxies import Answer, Client
+from tests.routing_suite import Case, Suite, suite
+
+GROUP = "edge"
+# Requests without an id get one by chance; this one belongs to no cohort, like none.
+NO_ID = ("x-request-id", "none")
+
+
+async def test_envoy_decides_as_our_matcher(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    now_s = time.time()
+    asked = suite(now_s)
+    assert len(asked.cases) >= 400
+    async with _serving(asked, now_s, tmp_path) as port:
+        different = await asyncio.to_thread(_different, asked, port)
+    record_property("envoy_requests", len(asked.cases))
+    record_property("envoy_different", len(different))
+    assert different == []
+
+
+@contextlib.asynccontextmanager
+async def _serving(asked: Suite, now_s: float, folder: Path) -> AsyncIterator[int]:
+    """A real Envoy with the routes of the suite."""
+    listener, admin = free_ports(2)
+    one = plane()
+    artifact = one.render(_snapshot(asked, now_s, listener))
+    # Two of them are there to be shadowed.
+    assert {note.subject for note in artifact.notes} == {
+        "route/parts-low",
+        "route/parts-second-by-id",
+    }
+    await one.apply(_with_ids_of_callers(artifact))
+    assert await one.repair() == artifact.notes
+    try:
+        options = BootstrapOptions(
+            node="edge-1",
+            group=GROUP,
+            control_plane=("127.0.0.1", await one.start()),
+            agent=None,
+            admin=("127.0.0.1", admin),
+        )
+        async with envoy(render(options), folder):
+            await ready(admin)
+            yield listener
+    finally:
+        await one.stop()
+
+
+def _snapshot(asked: Suite, now_s: float, port: int) -> Snapshot:
+    """As it is published at a time: a route that does not exist then is not in it."""
+    routes = RoutesSection(
+        gateways=(GatewayGroup(name=GROUP, listen_port=port),),
+        routes=tuple(route for route in asked.routes if route.valid(now_s)),
+        whitelists=asked.whitelists,
+    )
+    return replace(assemble(Content(routes=routes)), revision=1)
+
+
+def _with_ids_of_callers(artifact: Artifact) -> Artifact:
+    """Envoy gives each request an id of its own; for the suite it keeps the one that comes."""
+    return replace(
+        artifact,
+        parts=tuple(
+            (name, _keeping_ids(data) if name.startswith("listener/") else data)
+            for name, data in artifact.parts
+        ),
+    )
+
+
+def _keeping_ids(data: bytes) -> bytes:
+    message = listener_pb2.Listener.FromString(data)
+    packed = message.filter_chains[0].filters[-1].typed_config
+    manager = manager_pb2.HttpConnectionManager.FromString(packed.value)
+    manager.preserve_external_request_id = True
+    packed.value = manager.SerializeToString(deterministic=True)
+    return message.SerializeToString(deterministic=True)
+
+
+def _different(asked: Suite, port: int) -> list[tuple[Case, Answer]]:
+    clients: dict[str, Client] = {}
+    found = []
+    for case in asked.cases:
+        sent = case.sent
+        client = clients.setdefault(sent.source, Client(port, sent.source or "127.0.0.1"))
+        named = "has:request-id" in case.tags
+        headers = sent.headers if named else (*sent.headers, NO_ID)
+        answer = client.ask(sent.target, sent.method, sent.host, headers)
+        same = answer.status == case.status
+        if case.status == 200:
+            same = same and answer.body == case.route
+        if not same:
+            found.append((case, answer))
+    for client in clients.values():
+        client.close()
+    return found
