@@ -34,27 +34,31 @@ def unsupported(
     policies: Iterable[CallerPolicy],
     routes: Collection[Route],
 ) -> tuple[Observation, ...]:
-    """A finding for each policy that routes name and a plane cannot check.
+    """A finding for each policy that routes name and a plane cannot check, or nobody declares.
 
     Args:
         plane: its name, as people write it.
     """
     known = {policy.name: policy.method for policy in policies}
-    unknown = {name for name, method in known.items() if method not in methods}
     used = {name for route in routes for name in route.authentication}
+    unknown = {name for name in used if known.get(name) not in methods}
     closed = refused_routes(routes, unknown)
     return tuple(
         Observation(
             code="caller_policy_unsupported",
             subject=f"caller/{name}",
-            message=f"{plane} cannot check caller policy {name}, which is of {known[name]}: let "
-            f"the routes that name it accept a policy of {_listed(methods)} too, or keep them "
-            "to gateways that can",
+            message=f"{plane} cannot check caller policy {name}, which is "
+            f"{_kind(known.get(name))}: let the routes that name it accept a policy of "
+            f"{_listed(methods)} too, or keep them to gateways that can",
             held=_held(name, closed),
             severity=Severity.WARNING,
         )
-        for name in sorted(unknown & used)
+        for name in sorted(unknown)
     )
+
+
+def _kind(method: CallerMethod | None) -> str:
+    return "not declared" if method is None else f"of {method}"
 
 
 def _listed(methods: Collection[CallerMethod]) -> str:

@@ -23,8 +23,8 @@ from controlplane.domain.routing.callers import (
 from controlplane.domain.routing.route import Route
 from controlplane.domain.routing.tls import Certificate, TlsVersion
 from controlplane.domain.topology import Fleet
-from tests.adapters.envoy.credentials import Authority, authority, fingerprint, store
 from tests.adapters.envoy.site import Live, fleet, prefix, running, snapshot
+from tests.credentials import Authority, authority, fingerprint, store
 
 SHOP, PAY = "shop.example.com", "pay.example.com"
 SPIFFE = "spiffe://site/partner"

@@ -48,6 +48,12 @@ def test_other_policies_of_its_routes_count() -> None:
     assert "other policies of its routes count" in note.held
 
 
+def test_a_policy_that_nobody_declares_is_told() -> None:
+    (note,) = unsupported("HAProxy", KEYS, POLICIES, [route("r", "gone")])
+    assert note.subject == "caller/gone"
+    assert "which is not declared" in note.message
+
+
 def test_refused_routes_are_named_up_to_a_number() -> None:
     routes = [route(f"r{number}", "signed") for number in range(MOST_NAMED + 2)]
     (note,) = unsupported("nginx", (), POLICIES, routes)
