@@ -1,6 +1,7 @@
 """`python -m gateway`: run the agent beside an Envoy until SIGTERM or Ctrl-C.
 
-Exit codes: 0 after a signal, 1 when the port or the cache cannot be used, 2 for a wrong option.
+`python -m gateway route URL` asks the routes that it has kept. Exit codes: 0 after a signal or an
+answer, 1 when the port or the cache cannot be used, 2 for a wrong option.
 """
 
 import argparse
@@ -15,6 +16,8 @@ import structlog
 from controlplane.domain.errors import ControlPlaneError, Invalid, Refused
 from gateway.agent import Agent
 from gateway.options import AgentOptions, place, require_loopback
+from gateway.polling import Source
+from gateway.route_command import route
 
 EXIT_FAILED, EXIT_WRONG_OPTION = 1, 2
 
@@ -30,6 +33,9 @@ def main() -> int:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     try:
+        if sys.argv[1:2] == ["route"]:
+            print(route(sys.argv[2:]))
+            return 0
         options = _options(_parser().parse_args())
         asyncio.run(_until_signal(Agent(options)))
     except (Invalid, Refused) as error:
@@ -42,7 +48,11 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m gateway", description="The gateway agent.")
+    parser = argparse.ArgumentParser(
+        prog="python -m gateway",
+        description="The gateway agent.",
+        epilog="`python -m gateway route URL --cache FOLDER` asks the routes that it keeps.",
+    )
     parser.add_argument(
         "--xds-cache", type=Path, help="folder of the last responses", required=True
     )
@@ -51,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--node", help="id of the Envoy beside it", required=True)
     parser.add_argument("--group", help="its gateway group", required=True)
     parser.add_argument("--token-file", type=Path, help="file with the token", required=True)
+    parser.add_argument(
+        "--api", help="http://HOST:PORT of its API: keep the group's routes, for `route`"
+    )
     parser.add_argument(
         "--force-listen", action="store_true", help="listen on an address that is not loopback"
     )
@@ -68,6 +81,17 @@ def _options(given: argparse.Namespace) -> AgentOptions:
         node=given.node,
         group=given.group,
         token_file=given.token_file,
+        routes=None if given.api is None else _routes(given),
+    )
+
+
+def _routes(given: argparse.Namespace) -> Source:
+    # Without an identity: the Envoy beside it is who is shown with these routes in use.
+    return Source(
+        urls=(given.api.rstrip("/"),),
+        path="/v1/routes",
+        token_file=given.token_file,
+        parameters={"gateway": given.group},
     )
 
 

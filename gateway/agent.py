@@ -13,6 +13,7 @@ from controlplane.domain.errors import ControlPlaneError, Refused, Retryable
 from gateway.cache import CachedResponse, DiskCache
 from gateway.local_ads import LocalAds
 from gateway.options import AgentOptions
+from gateway.route_keeper import RouteKeeper
 from gateway.upstream import Upstream
 
 log = structlog.get_logger()
@@ -36,6 +37,9 @@ class Agent:
             OSError: the folder of the cache cannot be used.
         """
         await asyncio.to_thread(self._cache.load)
+        routes = None if self._options.routes is None else RouteKeeper(self._options)
+        if routes is not None:
+            await routes.load()
         port = await self._server.start(self._options.listen)
         log.info(
             "agent.started",
@@ -43,9 +47,12 @@ class Agent:
             cached={kind.value: r.version for kind, r in self._cache.responses.items()},
         )
         try:
-            while True:
-                pause_s = await self._connection()
-                await asyncio.sleep(pause_s)
+            async with asyncio.TaskGroup() as tasks:
+                if routes is not None:
+                    tasks.create_task(routes.run())
+                while True:
+                    pause_s = await self._connection()
+                    await asyncio.sleep(pause_s)
         finally:
             await self._server.stop()
             log.info("agent.stopped")

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from controlplane.domain.errors import Invalid
 from controlplane.domain.instances.ejection import Limits
 from gateway.lease import FAILURES
+from gateway.polling import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class ClientOptions:
         token_file: read before each call, so that a token may be rotated.
         name: of this process, 1..64 of A-Z a-z 0-9 . _ -; `signalbox status` shows it.
         group: the gateway group whose routes, region and weights hold for it.
-        folder: where the last good configuration is kept.
+        folder: where the last good configuration is kept; each process has its own.
         start_s: longest wait for the first configuration when there is none on disk.
         wait_s: of a long poll; report_s: between reports of outcomes.
         back_off_s, back_off_max_s: pause after a failed call, doubled up to the maximum.
@@ -31,7 +31,6 @@ class ClientOptions:
     group: str
     folder: Path
     start_s: float = 5.0
-    connect_s: float = 3.0
     wait_s: float = 30.0
     report_s: float = 10.0
     back_off_s: float = 0.2
@@ -39,17 +38,15 @@ class ClientOptions:
     limits: Limits = field(default_factory=Limits)
     failures: tuple[type[Exception], ...] = FAILURES
 
-    def headers(self) -> dict[str, str]:
-        """Who asks.
-
-        Raises:
-            Invalid: the token cannot be read.
-        """
-        try:
-            token = self.token_file.read_text().strip()
-        except OSError as error:
-            raise Invalid("token_file_unreadable", f"cannot read the token: {error}") from error
-        return {
-            "Authorization": f"Bearer {token}",
-            "X-Signalbox-Gateway": f"{self.name};{self.group}",
-        }
+    @property
+    def source(self) -> Source:
+        """Where its configuration comes from."""
+        return Source(
+            urls=self.urls,
+            path="/v1/config",
+            token_file=self.token_file,
+            identity=f"{self.name};{self.group}",
+            wait_s=self.wait_s,
+            back_off_s=self.back_off_s,
+            back_off_max_s=self.back_off_max_s,
+        )

@@ -48,11 +48,6 @@ class Directory:
         """Revision in force; 0 before the first."""
         return self._configuration.revision if self._configuration else 0
 
-    @property
-    def tag(self) -> str:
-        """ETag of what is in force; "" before the first."""
-        return self._configuration.tag if self._configuration else ""
-
     def configure(self, configuration: Configuration) -> None:
         """Go by this configuration; services keep what is known about their instances."""
         with self._lock:

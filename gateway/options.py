@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controlplane.domain.errors import Invalid, Refused
+from gateway.polling import Source
 
 Place = tuple[str, int]
 LAST_PORT = 65_535
@@ -26,6 +27,7 @@ class AgentOptions:
         back_off_s, back_off_max_s: pause after a failed connection, doubled up to the maximum.
         refused_pause_s: pause after the control plane has refused this agent.
         keepalive_s: a silent connection is probed after this time.
+        routes: where the group's route table is polled; None keeps none.
     """
 
     cache: Path
@@ -39,6 +41,7 @@ class AgentOptions:
     back_off_max_s: float = 1.0
     refused_pause_s: float = 2.0
     keepalive_s: float = 2.0
+    routes: Source | None = None
 
 
 def place(text: str) -> Place:

@@ -27,7 +27,7 @@ class Reporter:
 
     async def run(self) -> None:
         """Report until cancelled."""
-        async with httpx.AsyncClient(timeout=CALL_S, trust_env=False) as client:
+        async with self._options.source.http(httpx.Timeout(CALL_S)) as client:
             try:
                 while True:
                     await asyncio.sleep(self._options.report_s)
@@ -41,7 +41,7 @@ class Reporter:
         if not counts:
             return
         try:
-            headers = self._options.headers()
+            headers = self._options.source.headers()
             for url in self._options.urls:
                 if await _took(client, url, headers, self._body(counts)):
                     return

@@ -8,15 +8,19 @@ import contextlib
 import time
 from collections.abc import Iterator
 
+import structlog
+
 from gateway.client_options import ClientOptions
 from gateway.directory import Directory
-from gateway.last_good import LastGood
+from gateway.last_good import LastGood, configuration
 from gateway.lease import Lease
-from gateway.polling import Poller
+from gateway.polling import Fetched, Poller
 from gateway.probing import Prober
 from gateway.reporting import Reporter
 from gateway.rotation import Wish
 from gateway.routing import Answer, Question, answer
+
+log = structlog.get_logger()
 
 
 class Session:
@@ -26,7 +30,7 @@ class Session:
         self.options = options
         self.directory = Directory(options.limits)
         self._file = LastGood(options.folder)
-        self._poller = Poller(options, self.directory, self._file)
+        self._poller = Poller(options.source, self._take)
         self._reporter = Reporter(options, self.directory.tally)
         self._prober: Prober | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -40,6 +44,7 @@ class Session:
         kept = await asyncio.to_thread(self._file.load, self.options.group)
         if kept is not None:
             self.directory.configure(kept)
+            self._poller.tag = kept.tag
 
     async def run(self) -> None:
         """Keep the picture right until cancelled."""
@@ -58,7 +63,7 @@ class Session:
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.options.start_s):
-                await self._poller.ready.wait()
+                await self._poller.current.wait()
 
     @contextlib.contextmanager
     def instance(self, service: str, wish: Wish) -> Iterator[Lease]:
@@ -81,6 +86,16 @@ class Session:
     def find(self, question: Question) -> Answer:
         """What becomes of a request, by the routes of the group."""
         return answer(self.directory.table, question, time.time())
+
+    async def _take(self, new: Fetched) -> None:
+        group = self.options.group
+        made = await asyncio.to_thread(configuration, new.body, new.tag, new.revision, group)
+        self.directory.configure(made)
+        log.info("client.configured", revision=new.revision)
+        try:
+            await asyncio.to_thread(self._file.store, new.body, new.tag, new.revision)
+        except OSError as error:
+            log.error("client.not_stored", why=str(error))  # noqa: TRY400
 
     def _done(self, lease: Lease) -> None:
         doubtful = self.directory.give_back(

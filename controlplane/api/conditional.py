@@ -1,14 +1,16 @@
 """Entity tags and long polls over the published snapshot, answered from memory.
 
-Called by the configuration resource. A tag is strong: it is the digest of the exact bytes. An
-answer of 304 encodes nothing and reads no store.
+Called by the configuration resource. Tags are strong: a section's is the digest of its bytes, a
+route table's follows from it. An answer of 304 encodes nothing and reads no store.
 """
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controlplane.domain import snapshot as snapshots
+from controlplane.domain.routing.matching import Table
+from controlplane.domain.routing.wire import FORMAT, encoded
 from controlplane.domain.snapshot import Section, Snapshot
 from controlplane.engine.publication import Publication
 
@@ -44,6 +46,40 @@ class ConfigBytes:
 def etag_of(snapshot: Snapshot, section: Section | None) -> str:
     """The tag of a section, or of the whole."""
     return tag(snapshot.version if section is None else snapshot.digests[section])
+
+
+# Route tables that are kept as bytes; a fleet has a few gateway groups.
+MOST_TABLES = 16
+
+
+@dataclass(slots=True)
+class TableBytes:
+    """The encoded route tables of the newest routes, each made once for all who fetch it."""
+
+    digest: str = ""
+    tables: dict[str, bytes] = field(default_factory=dict)
+
+    async def of(self, snapshot: Snapshot, group: str) -> bytes:
+        """The bytes of a group's table; with 10,000 routes it takes too long for the loop."""
+        if self.digest != snapshot.digests[Section.ROUTES]:
+            self.digest, self.tables = snapshot.digests[Section.ROUTES], {}
+        tables = self.tables
+        if group not in tables:
+            made = await asyncio.to_thread(_table, snapshot, group)
+            if len(tables) >= MOST_TABLES:
+                tables.clear()
+            tables[group] = made
+        return tables[group]
+
+
+def table_tag(snapshot: Snapshot, group: str) -> str:
+    """The tag of a group's table: the same routes and format give the same bytes."""
+    return tag(f"{snapshot.digests[Section.ROUTES]}.{FORMAT}.{group}")
+
+
+def _table(snapshot: Snapshot, group: str) -> bytes:
+    routes = snapshot.content.routes
+    return encoded(Table.of(routes.routes, routes.whitelists, group))
 
 
 async def wait_for_change(

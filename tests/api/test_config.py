@@ -6,6 +6,8 @@ import pytest
 from controlplane.api.conditional import matches
 from controlplane.domain import snapshot as snapshots
 from controlplane.domain.access import AccessRole
+from controlplane.domain.routing.request import Request
+from controlplane.domain.routing.wire import decoded
 from controlplane.domain.snapshot import Section
 from controlplane.engine.access import TokenRequest
 from tests import builders
@@ -150,3 +152,21 @@ async def test_a_reader_that_may_not_subscribe_is_not_recorded(house: House) -> 
         headers = {"X-Signalbox-Gateway": "edge-1;edge", "If-None-Match": "*"}
         assert (await viewer.get("/v1/config", headers=headers)).status_code == 304
     assert house.consumers.nodes(house.clock.now()) == []
+
+
+async def test_the_routes_of_a_group_come_as_the_tree_that_it_matches_with(house: House) -> None:
+    await house.declare()
+    async with house.client(AccessRole.GATEWAY) as client:
+        first = await client.get("/v1/routes", params={"gateway": "edge"})
+        held = {"If-None-Match": first.headers["etag"]}
+        again = await client.get("/v1/routes", params={"gateway": "edge"}, headers=held)
+        unknown = await client.get("/v1/routes", params={"gateway": "nowhere"})
+        whole = await client.get("/v1/routes")
+    assert (first.status_code, again.status_code, unknown.status_code) == (200, 304, 404)
+    assert unknown.json()["code"] == "gateway_group_not_found"
+    assert first.headers["etag"] != whole.headers["etag"]
+    request = Request.of("/tickets/7")
+    assert isinstance(request, Request)
+    found = decoded(first.content).match(request, 0.0).route
+    assert found is not None
+    assert found.id == "tickets-all"

@@ -1,20 +1,28 @@
 """GET /v1/config, /weights, /routes, /policies: what gateways fetch, poll and cache.
 
 Bodies are the snapshot's own canonical bytes, so the tag is their digest and the agent decodes
-them with `domain.snapshot`.
+them with `domain.snapshot`. The routes of one gateway group come as the tree that it matches with
+(`domain.routing.wire`).
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
-from controlplane.api.conditional import ConfigBytes, etag_of, matches, wait_for_change
+from controlplane.api.conditional import (
+    ConfigBytes,
+    TableBytes,
+    etag_of,
+    matches,
+    table_tag,
+    wait_for_change,
+)
 from controlplane.api.dependencies import ApiServices, ConfigReader, Secret, Services
 from controlplane.api.wire import Answers
 from controlplane.domain.access import Permission, allowed
-from controlplane.domain.errors import Invalid, Retryable
+from controlplane.domain.errors import Invalid, NotFound, Retryable
 from controlplane.domain.snapshot import Section, Snapshot
 
 LONGEST_WAIT_S = 60.0
@@ -61,13 +69,19 @@ async def _gateway(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poll:
-    """One read: what the caller holds already, how long it waits, and as whom."""
+    """One read: what the caller holds already, how long it waits, and as whom.
+
+    Attributes:
+        group: whose route table is asked for; "" is the section itself.
+    """
 
     services: ApiServices
     whole: ConfigBytes
+    tables: TableBytes
     gateway: Gateway | None
     condition: str | None
     wait_s: float
+    group: str = ""
 
     async def answer(self, section: Section | None) -> Response:
         """The section's bytes (None is the whole), or 304 when the caller has them."""
@@ -85,12 +99,28 @@ class Poll:
             )
         if self._holds(found, section):
             self._seen(found)
-            return Response(status_code=304, headers=_headers(found, section))
-        body = self.whole.of(found) if section is None else found.sections[section]
-        return Response(body, media_type="application/json", headers=_headers(found, section))
+            return Response(status_code=304, headers=_headers(found, self._tag(found, section)))
+        body = await self._body(found, section)
+        headers = _headers(found, self._tag(found, section))
+        return Response(body, media_type="application/json", headers=headers)
+
+    async def _body(self, snapshot: Snapshot, section: Section | None) -> bytes:
+        if not self.group:
+            return self.whole.of(snapshot) if section is None else snapshot.sections[section]
+        names = [group.name for group in snapshot.content.routes.gateways]
+        if self.group not in names:
+            known = ", ".join(names) or "none"
+            raise NotFound(
+                "gateway_group_not_found",
+                f"there is no gateway group {self.group}; declared are {known}",
+            )
+        return await self.tables.of(snapshot, self.group)
+
+    def _tag(self, snapshot: Snapshot, section: Section | None) -> str:
+        return table_tag(snapshot, self.group) if self.group else etag_of(snapshot, section)
 
     def _holds(self, snapshot: Snapshot, section: Section | None) -> bool:
-        return matches(self.condition, etag_of(snapshot, section))
+        return matches(self.condition, self._tag(snapshot, section))
 
     def _seen(self, snapshot: Snapshot) -> None:
         """Record what the gateway proved to hold; what it only fetches counts next time."""
@@ -101,9 +131,9 @@ class Poll:
             )
 
 
-def _headers(snapshot: Snapshot, section: Section | None) -> dict[str, str]:
+def _headers(snapshot: Snapshot, etag: str) -> dict[str, str]:
     return {
-        "ETag": etag_of(snapshot, section),
+        "ETag": etag,
         "Cache-Control": CACHE_CONTROL,
         "Vary": "Authorization",
         "X-Signalbox-Revision": str(snapshot.revision),
@@ -123,6 +153,7 @@ def _poll(
     return Poll(
         services=services,
         whole=request.app.state.config_bytes,
+        tables=request.app.state.table_bytes,
         gateway=gateway,
         condition=if_none_match,
         wait_s=wait,
@@ -145,9 +176,17 @@ async def read_weights(poll: Polled) -> Response:
 
 
 @router.get("/routes", responses=ANSWER, response_class=Response)
-async def read_routes(poll: Polled) -> Response:
-    """Gateway groups and their routes."""
-    return await poll.answer(Section.ROUTES)
+async def read_routes(
+    poll: Polled,
+    gateway: Annotated[
+        str,
+        Query(
+            max_length=64, description="A gateway group: its routes as the tree it matches with."
+        ),
+    ] = "",
+) -> Response:
+    """Gateway groups and their routes, or the route table of one group."""
+    return await replace(poll, group=gateway).answer(Section.ROUTES)
 
 
 @router.get("/policies", responses=ANSWER, response_class=Response)
