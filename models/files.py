@@ -5,14 +5,15 @@ what is allowed before memory is asked for, because uploads come from the networ
 """
 
 import io
-import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
 
+from models import typed
 from models.artifact import Arrays, Json, canonical
 from models.errors import ArtifactError
 
@@ -23,6 +24,9 @@ REPORT_NAME = "report.json"
 # Two networks are 30 KiB of weights; the rest is loss curves. 300 epochs need 10 KiB.
 MAX_BYTES = 4 * 1024 * 1024
 MAX_ARRAYS = 64
+_PACKED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+# What zipfile raises besides its own error: cut off, encrypted, names of no encoding, far offsets.
+_ODD = (EOFError, NotImplementedError, OSError, OverflowError, RuntimeError, ValueError)
 # The times in a zip would change the bytes of equal models.
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -71,7 +75,7 @@ def unpack(body: bytes) -> tuple[Json, Arrays]:
 
 def _decode_json(body: bytes) -> Json:
     try:
-        content = json.loads(body)
+        content = typed.loaded(body)
     except (ValueError, RecursionError) as error:
         raise ArtifactError(f"{JSON_NAME} is not JSON: {error}") from error
     if not isinstance(content, dict):
@@ -132,9 +136,13 @@ def _unzip(body: bytes, what: str) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
             members = archive.infolist()
+            if not {member.compress_type for member in members} <= _PACKED:
+                raise ArtifactError(f"{what} is packed in another way than stored or deflated")
             size = sum(member.file_size for member in members)
             if len(members) > MAX_ARRAYS or size > MAX_BYTES:
                 raise ArtifactError(f"{what} unpacks to {size} bytes, at most {MAX_BYTES} allowed")
             return {member.filename: archive.read(member) for member in members}
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except ArtifactError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, *_ODD) as error:
         raise ArtifactError(f"{what} is not a readable zip: {error}") from error

@@ -5,13 +5,14 @@ feature schema, array shapes and finiteness are checked before anything is used,
 unpickled.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models import files
+from models import files, typed
 from models.artifact import (
     FORMATS,
     SCALERS,
@@ -38,6 +39,28 @@ MIN_SCALE = 1e-12
 MAX_PROFILE = 1e4
 MAX_MEMBERS = 16
 MAX_CENTERS = 64
+MOST_NAME = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Facts:
+    """What model.json holds; those with a default are missing in older versions."""
+
+    service: str
+    kind: str
+    networks: tuple[str, ...]
+    laws: dict[str, LawRecord]
+    support: Support
+    profile: tuple[float, ...]
+    scores: dict[str, float]
+    best_epoch: dict[str, int]
+    losses: tuple[str, ...]
+    provenance: Provenance
+    created_at_s: float
+    environment: dict[str, str]
+    examination: tuple[Check, ...] = ()
+    centers: tuple[str, ...] = ()
+    other_laws: tuple[LawRecord, ...] = ()
 
 
 def save(artifact: ModelArtifact, directory: Path) -> None:
@@ -84,7 +107,7 @@ def _document(artifact: ModelArtifact) -> Json:
 def _restore(content: Json, named: Arrays, schema_digest: str) -> ModelArtifact:
     try:
         artifact = _parse(content, named)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, ArtifactError):
             raise
         raise ArtifactError(f"model.json does not describe a model: {error!r}") from error
@@ -103,8 +126,12 @@ def _restore(content: Json, named: Arrays, schema_digest: str) -> ModelArtifact:
 
 
 def _parse(content: Json, named: Arrays) -> ModelArtifact:
-    if content["format"] not in FORMATS:
-        raise ArtifactError(f"format {content['format']!r} is none of {FORMATS}: train again")
+    """Types first. The digest is over the numbers as they were written, 8 or 8.0."""
+    if content["format"] not in FORMATS or content["format"] is True:
+        raise ArtifactError(f"format {content['format']!r:.40} is none of {FORMATS}: train again")
+    typed.read(_Facts, content, "model.json")
+    if not 0 < len(content["service"]) <= MOST_NAME:
+        raise ArtifactError(f"the service's name has not 1 to {MOST_NAME} characters")
     names = content["networks"]
     centers, others = _others(content)
     return ModelArtifact(

@@ -105,7 +105,9 @@ def train(
     service: Annotated[str, typer.Option(help="Service that the version is for.")],
     out: Annotated[Path, typer.Option(help="Directory for model.json and model.npz.")],
     settings: Annotated[str, typer.Option(help="paper, residual or quick.")] = "paper",
-    seed: Annotated[int, typer.Option(help="Same data, settings, seed: same digest.", min=0)] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Same data, settings, seed: same digest.", min=0, max=2**53)
+    ] = 0,
     servers: Amounts = None,
     idle_cpu: Amounts = None,
     full_cpu: Amounts = None,

@@ -78,4 +78,5 @@ def _exchanged(model: LearnedModel, champion: LearnedModel) -> str:
 
 
 def _half_full_ms(law: CenterLaw) -> float:
-    return max(float(response_time_ms(law, HALF)), 1e-9)
+    # Laws at the edge of floats have neither a factor nor a logarithm.
+    return min(max(float(response_time_ms(law, HALF)), 1e-9), 1e12)

@@ -231,13 +231,67 @@ def test_a_score_that_is_no_number_is_refused() -> None:
     [
         ({"base_ms": float("nan")}, "JSON"),
         ({"base_ms": 0.0}, "impossible"),
-        ({"servers": "8"}, "finite numbers"),
+        ({"servers": "8"}, "laws.servers"),
+        ({"servers": 10**400}, "laws.servers"),
+        ({"trusted": "no"}, "laws.trusted"),
+        ({"reason": ["x"]}, "laws.reason"),
+        ({"reason": "\x1b[31mred"}, "laws.reason"),
     ],
 )
 def test_an_impossible_law_is_refused(changes: dict[str, object], message: str) -> None:
     broken = dataclasses.replace(law(), **changes)  # type: ignore[arg-type]
     with pytest.raises(ArtifactError, match=message):
         storage.from_bytes(storage.to_bytes(artifact(primary=broken)), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("service", ""),
+        ("service", "x" * 65),
+        ("service", 7),
+        ("kind", "\x1b[31m"),
+        ("networks", "mlp"),
+        ("scores", {"mae_ms": "low"}),
+        ("scores", {"mae_ms": 10**400}),
+        ("best_epoch", {"mlp": 2**63}),
+        ("provenance", {"rows": 1}),
+        ("environment", {"python": {}}),
+        ("examination", [{"code": 1, "passed": True, "figure": 0, "limit": 0, "message": ""}]),
+        ("centers", [1, 2]),
+        ("created_at_s", 10**400),
+        ("profile", [10**400]),
+        ("format", True),
+    ],
+)
+def test_what_model_json_holds_has_its_type(name: str, value: object) -> None:
+    """Listing, card and report showed what a digest of its own had let in, or died of it."""
+    content, named = files.unpack(storage.to_bytes(artifact()))
+    with pytest.raises(
+        (ValueError, KeyError), match=name if name != "provenance" else "data_digest"
+    ):
+        storage._parse({**content, name: value}, named)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_another_way_of_packing_is_refused(method: int) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        archive.writestr("model.json", b"{}")
+    with pytest.raises(ArtifactError, match="packed in another way"):
+        storage.from_bytes(buffer.getvalue(), SCHEMA)
+
+
+def test_no_damaged_byte_ends_in_another_error() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("model.json", "model.npz"):
+            archive.writestr(name, b"some text that is packed " * 9)
+    body = buffer.getvalue()
+    for at in range(len(body)):
+        for value in (0, 1, 0x7F, 0xFF):
+            with pytest.raises(ArtifactError):
+                storage.from_bytes(body[:at] + bytes([value]) + body[at + 1 :], SCHEMA)
 
 
 @pytest.mark.parametrize("body", [b"", b"not a zip", b"PK\x03\x04" + b"\x00" * 60])

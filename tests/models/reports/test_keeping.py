@@ -74,8 +74,9 @@ def changed(change: dict[str, Any]) -> bytes:
         (changed({"decides": "<script>"}), "decides; known are hybrid"),
         (changed({"ratios": [0.2, 10**400, 0.8]}), "does not describe"),
         (changed({"data": {**DATA, "rows": 2**63}}), "report.data.rows"),
-        (changed({"settings": {"name": "\ud800"}}), "surrogates"),
-        (changed({"settings": {"\ud800": 1.0}}), "surrogates"),
+        (changed({"settings": {"name": "\ud800"}}), "report.settings has a value"),
+        (changed({"settings": {"\ud800": 1.0}}), "report.settings has a value"),
+        (changed({"settings": {"name": "\x1b[31m"}}), "report.settings has a value"),
         (b" " * (encoding.MAX_BYTES + 1), "at most"),
     ],
 )
