@@ -201,7 +201,7 @@ def back(routes: list[Route], form: RouteFormat) -> list[Route]:
     exported = write(routes, form, Fleet())
     assert exported.notes == ()
     imported = read(exported.text, form, WISH, now_s=0.0)
-    assert (imported.findings.kept, imported.notes.all) == ([], ())
+    assert imported.findings.kept == []
     return of_ids([draft.route for draft in imported.routes])
 
 
@@ -209,25 +209,25 @@ def several(routes: st.SearchStrategy[Route]) -> st.SearchStrategy[list[Route]]:
     return st.lists(routes, max_size=4, unique_by=lambda route: route.id)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(several(for_csv()))
 def test_a_table_says_everything(routes: list[Route]) -> None:
     assert back(routes, RouteFormat.CSV) == of_ids(routes)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(several(for_http_route()))
 def test_http_routes_come_back(routes: list[Route]) -> None:
     assert back(routes, RouteFormat.HTTP_ROUTE) == of_ids(routes)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(st.lists(for_openapi(), max_size=4, unique_by=(lambda r: r.id, lambda r: r.path.value)))
 def test_descriptions_come_back(routes: list[Route]) -> None:
     assert back(routes, RouteFormat.OPENAPI) == of_ids(routes)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(several(for_csv()), st.sampled_from([RouteFormat.OPENAPI, RouteFormat.HTTP_ROUTE]))
 def test_what_comes_back_otherwise_has_a_note(routes: list[Route], form: RouteFormat) -> None:
     exported = write(routes, form, Fleet())
