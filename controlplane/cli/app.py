@@ -24,6 +24,8 @@ from controlplane.cli import (
     replay,
     reports,
     route_files,
+    route_match,
+    routes,
     samples,
     token,
     traffic,
@@ -68,14 +70,15 @@ audit.register(app)
 replay.register(app)
 training.register(models.app)
 reports.register(models.app)
-route_files.register(traffic.routes_app)
+route_files.register(routes.app)
+route_match.register(routes.app)
 app.add_typer(decisions.app, name="decisions")
 app.add_typer(findings.app, name="findings")
 app.add_typer(samples.app, name="samples")
 app.add_typer(token.app, name="token")
 app.add_typer(models.app, name="models")
 app.add_typer(jobs.app, name="jobs")
-app.add_typer(traffic.routes_app, name="routes")
+app.add_typer(routes.app, name="routes")
 app.add_typer(envoy.app, name="envoy")
 
 

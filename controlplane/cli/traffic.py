@@ -1,4 +1,4 @@
-"""Commands about what is in force: status, weights, routes, watch."""
+"""Commands about what is in force: status, weights, watch."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,6 @@ from controlplane.cli import findings, output
 from controlplane.cli.connection import JsonOption, connect
 
 WEIGHTS = "/v1/weights"
-ROUTES = "/v1/routes"
 SERVICES = "/v1/services"
 GATEWAYS = "/v1/gateways"
 SOURCES = "/v1/sources"
@@ -18,8 +17,6 @@ WATCH = "/v1/watch"
 WHOLE = 10_000
 # Right after a first `apply` the snapshot is a moment away; later it is answered at once.
 FIRST = {"wait": 5}
-
-routes_app = typer.Typer(help="Routes in force.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -68,22 +65,6 @@ def weights(context: typer.Context, as_json: JsonOption = False) -> None:
             (s["service"], s["version"], s["source_region"], center, w, output.percent(w / WHOLE))
             for s in answer["weights"]
             for center, w in s["weights"].items()
-        ),
-    )
-
-
-@routes_app.command("list")
-def list_routes(context: typer.Context, as_json: JsonOption = False) -> None:
-    """List the routes in force."""
-    answer = connect(context).get(ROUTES, FIRST)
-    if as_json:
-        output.emit(answer)
-        return
-    output.table(
-        ("ID", "HOSTS", "MATCH", "PATH", "SERVICE"),
-        (
-            (r["id"], " ".join(r["hosts"]), r["path"]["type"], r["path"]["value"], r["service"])
-            for r in answer["routes"]
         ),
     )
 

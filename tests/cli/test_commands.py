@@ -85,7 +85,7 @@ def test_traffic(server: Server, run: Run) -> None:
     sets = json.loads(run("weights", "--json").out)["weights"]
     assert sum(sets[0]["weights"].values()) == 10_000
     assert "/tickets" in run("routes", "list").out
-    assert json.loads(run("routes", "list", "--json").out)["routes"][0]["id"] == "tickets-all"
+    assert json.loads(run("routes", "list", "--json").out)["items"][0]["id"] == "tickets-all"
 
 
 def test_watch_ends_after_so_many_events(server: Server, run: Run) -> None:
