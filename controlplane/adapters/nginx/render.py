@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from controlplane.adapters.nginx import normal_form
+from controlplane.adapters.nginx.access import Access, access, access_notes
 from controlplane.adapters.nginx.expressible import NGINX, by_halves, expressible
 from controlplane.adapters.nginx.locations import Locations, usual_headers
 from controlplane.adapters.nginx.quoting import word
@@ -63,7 +64,9 @@ def render(
     )
     table = Table(Locations(upstreams))
     table.add(selection.routes)
-    text = "".join(f"{line}\n" for line in _configuration(snapshot, options, group, table))
+    section = snapshot.content.routes
+    entry = access(section, group)
+    text = "".join(f"{line}\n" for line in _configuration(snapshot, options, entry, table))
     return Artifact(
         revision=snapshot.revision,
         version=snapshot.version,
@@ -74,12 +77,13 @@ def render(
             *by_halves(selection.routes),
             *crowded(table.crowded, NGINX),
             *upstreams.without_standby(),
+            *access_notes(section, entry),
         ),
     )
 
 
 def _configuration(
-    snapshot: Snapshot, options: NginxOptions, group: GatewayGroup, table: Table
+    snapshot: Snapshot, options: NginxOptions, entry: Access, table: Table
 ) -> Iterator[str]:
     yield "# Made by signalbox; changes are overwritten."
     yield f"worker_processes {options.workers};"
@@ -90,6 +94,7 @@ def _configuration(
     yield "events { worker_connections 16384; }"
     yield "http {"
     yield from _indented(_http(options))
+    yield from _indented(entry.of_http())
     yield from _indented(_who())
     yield from _indented(normal_form.maps())
     yield from _indented(table.tests.maps())
@@ -97,7 +102,7 @@ def _configuration(
     yield from _indented(_zones(table))
     yield from _indented(table.locations.upstreams.lines())
     for server in _servers(table):
-        yield from _indented(_server(server, group, table))
+        yield from _indented(_server(server, entry, table))
     yield from _indented(_status(snapshot, options))
     yield "}"
 
@@ -148,10 +153,10 @@ def _servers(table: Table) -> list[HostTable]:
     return [*(default or [HostTable(hosts=(EVERY_HOST,), lines=())]), *rest]
 
 
-def _server(server: HostTable, group: GatewayGroup, table: Table) -> Iterator[str]:
+def _server(server: HostTable, entry: Access, table: Table) -> Iterator[str]:
     yield "server {"
     default = " default_server" if EVERY_HOST in server.hosts else ""
-    yield f"    listen {group.listen_address}:{group.listen_port}{default};"
+    yield from _indented(entry.of_server(default))
     names = " ".join(word(host) for host in server.hosts if host != EVERY_HOST)
     yield f"    server_name {names or '_'};"
     yield from _indented(usual_headers())
