@@ -78,6 +78,16 @@ def _listens(port: int) -> bool:
         return one.connect_ex(("127.0.0.1", port)) == 0
 
 
+def is_closed(port: int) -> bool:
+    """Whether a server ends a connection without any answer to a request."""
+    with socket.create_connection(("127.0.0.1", port), START_S) as one:
+        try:
+            one.sendall(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            return one.recv(1) == b""
+        except ConnectionError:
+            return True
+
+
 class Client:
     """Sends requests byte by byte as they are written, over one connection while it lasts."""
 

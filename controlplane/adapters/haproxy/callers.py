@@ -215,7 +215,8 @@ def _key_lines(policy: CallerPolicy, key: ApiKey, wanted: str) -> Iterator[str]:
 def _certificate_lines(policy: CallerPolicy, wanted: str) -> Iterator[str]:
     # It was checked for the host that the handshake named, and says nothing to another.
     yield "http-request unset-var(txn.m)"
-    shown = "{ ssl_c_used } { ssl_c_verify 0 } { ssl_fc_sni,lower,strcmp(txn.h) eq 0 }"
+    yield "http-request set-var(txn.named) req.hdr(host),host_only,lower"
+    shown = "{ ssl_c_used } { ssl_c_verify 0 } { ssl_fc_sni,lower,strcmp(txn.named) eq 0 }"
     yield f"http-request set-var(txn.m) bool(true) if {wanted} {shown}"
     valid = "{ var(txn.m) -m found }"
     for kind, fetch in OF_CERTIFICATES.items():
