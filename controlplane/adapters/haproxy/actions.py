@@ -18,9 +18,9 @@ SCHEME = "%[ssl_fc,iif(https,http)]"
 def of_request(route: Route) -> Iterator[str]:
     """What happens with a request, in order."""
     if route.authentication:
-        # Nobody is let in whom we cannot check.
-        yield "http-request deny deny_status 403"
-    elif route.transform:
+        # Nobody is let in whom the frontend has not found.
+        yield "http-request deny deny_status 403 if !{ var(txn.consumer) -m found }"
+    if route.transform:
         yield "http-request return status 501"
     elif route.response is not None:
         yield _response(route.response)

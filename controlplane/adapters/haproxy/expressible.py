@@ -12,7 +12,7 @@ from controlplane.domain.snapshot import Snapshot
 
 HAPROXY = Plane(
     title="HAProxy",
-    refused={"authentication": "403", "transform": "501"},
+    refused={"transform": "501"},
 )
 
 

@@ -5,8 +5,10 @@ take differently is refused before anything is changed.
 """
 
 from collections.abc import Iterator
+from enum import StrEnum
 
-from controlplane.adapters.haproxy.quoting import word
+from controlplane.adapters.haproxy.access import Access
+from controlplane.adapters.haproxy.quoting import in_quotes, word
 from controlplane.adapters.haproxy.table import EVERY_HOST, Table
 from controlplane.adapters.haproxy.targets import NO_ROUTE
 from controlplane.domain.routing.callers import IDENTITY_HEADERS
@@ -24,17 +26,26 @@ _UNREADABLE = (
 )
 
 
-def section(group: GatewayGroup, table: Table) -> Iterator[str]:
+class Asks(StrEnum):
+    """Whether anything behind a frontend must know who asks."""
+
+    USER = "user"
+    NOBODY = "nobody"
+
+
+def section(group: GatewayGroup, table: Table, access: Access, asks: Asks) -> Iterator[str]:
     """The lines of a group's frontend."""
     yield f"frontend {group.name}"
     yield f"bind {group.listen_address}:{group.listen_port}"
+    yield from access.connections(group)
     yield from _normal_form()
-    yield from _identity()
+    yield from _identity(asks)
     yield from table.tests.variables()
     yield from table.tests.acls()
     yield from _host(table)
     yield from _path(table)
     yield from table.lines
+    yield from access.callers.lines
     yield "use_backend %[var(txn.s)] if { var(txn.s) -m beg s. r. }"
     yield f"default_backend {NO_ROUTE}"
 
@@ -49,24 +60,24 @@ def _normal_form() -> Iterator[str]:
     yield "http-request normalize-uri path-merge-slashes"
 
 
-def _identity() -> Iterator[str]:
+def _identity(asks: Asks) -> Iterator[str]:
     """Who asks: the sticky cookie, or the id of the request, which becomes the cookie."""
     for header in IDENTITY_HEADERS:
         yield f"http-request del-header {header}"
-    sid = first_part(STICKY_COOKIE, ";")
-    read = sid.replace("\\", "\\\\").replace('"', '\\"')
-    cookie = f'req.fhdr(cookie),regsub("{read}","\\1")'
-    given = f"{{ req.fhdr(cookie) -m reg -- {word(sid)} }}"
-    known = f"{{ src {INTERNAL} }}"
     yield (
         f"http-request set-header {REQUEST_ID} %[uuid()] "
-        f"unless {{ req.hdr({REQUEST_ID}) -m found }} {known}"
+        f"unless {{ req.hdr({REQUEST_ID}) -m found }} {{ src {INTERNAL} }}"
     )
+    yield 'http-request set-var-fmt(txn.query) "?%[query]" if { query -m len gt 0 }'
+    if asks is Asks.NOBODY:
+        return
+    sid = first_part(STICKY_COOKIE, ";")
+    cookie = f'req.fhdr(cookie),regsub("{in_quotes(sid)}","\\1")'
+    given = f"{{ req.fhdr(cookie) -m reg -- {word(sid)} }}"
     yield f"http-request set-var(txn.rid) req.hdr({REQUEST_ID})"
     yield f"http-request set-var(txn.sid) {word(cookie)} if {given}"
     yield "http-request set-var(txn.who) var(txn.rid)"
     yield "http-request set-var(txn.who) var(txn.sid) if { var(txn.sid) -m found }"
-    yield 'http-request set-var-fmt(txn.query) "?%[query]" if { query -m len gt 0 }'
     value = word(f"{STICKY_COOKIE}=%[var(txn.rid)]; {STICKY_ATTRIBUTES}")
     yield (
         f"http-after-response add-header set-cookie {value} "
@@ -75,27 +86,31 @@ def _identity() -> Iterator[str]:
 
 
 def _host(table: Table) -> Iterator[str]:
-    yield (
-        "http-request set-var(txn.h) "
-        + word("req.hdr(host),lower,regsub('(?<!:):[0-9]*$',''),regsub('[.]$','')").replace(
-            "'\\''", '"'
-        )
-    )
+    """The table of the most specific host that has one."""
+    every = table.hosts.get(EVERY_HOST)
+    if every is not None and len(table.hosts) == 1:
+        yield f"http-request set-var(txn.t) str(t{every})"
+        return
+    port, dot = 'regsub("(?<!:):[0-9]*$","")', 'regsub("[.]$","")'
+    yield "http-request set-var(txn.h) req.hdr(host),lower"
+    yield f"http-request set-var(txn.h) 'var(txn.h),{port}' if {{ var(txn.h) -m sub : }}"
+    yield f"http-request set-var(txn.h) 'var(txn.h),{dot}' if {{ var(txn.h) -m end . }}"
     yield f"http-request set-var(txn.t) var(txn.h),map_str({HOSTS_FILE})"
     missing = "if !{ var(txn.t) -m found }"
-    yield f"http-request set-var(txn.t) var(txn.h),map_end({SUFFIXES_FILE}) {missing}"
-    if EVERY_HOST in table.hosts:
-        yield f"http-request set-var(txn.t) str(t{table.hosts[EVERY_HOST]}) {missing}"
+    if any(host.startswith("*.") for host in table.hosts):
+        yield f"http-request set-var(txn.t) var(txn.h),map_end({SUFFIXES_FILE}) {missing}"
+    if every is not None:
+        yield f"http-request set-var(txn.t) str(t{every}) {missing}"
 
 
 def _path(table: Table) -> Iterator[str]:
     key, found = "txn.k", "http-request set-var(txn.s)"
     yield f'http-request set-var-fmt({key}) "%[var(txn.t)]q0%[path]/?"'
     yield f"{found} var({key}),map_beg({PATHS_FILE})"
-    if table.levels:
+    if table.skips:
         yield 'http-request set-var-fmt(txn.p) "%[path,bytes(1)]/?"'
-    for _ in range(table.levels):
-        for skipped in sorted(table.skips):
+    for skips in table.skips:
+        for skipped in sorted(skips):
             rest = f"var(txn.p),field({skipped + 2},/,0)"
             yield f"http-request set-var(txn.p) {rest} if {{ var(txn.s) -m beg p{skipped}. }}"
         onward = "if { var(txn.s) -m beg p }"

@@ -36,3 +36,8 @@ def name(kind: str, text: str) -> str:
 def comment(text: str) -> str:
     """A text behind `#`, on one line."""
     return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def in_quotes(text: str) -> str:
+    """A text between double quotes that a converter reads within a word."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from controlplane.adapters.haproxy import backends, frontend
+from controlplane.adapters.haproxy.access import Access, access, access_notes
 from controlplane.adapters.haproxy.backends import Reach
 from controlplane.adapters.haproxy.expressible import HAPROXY, by_halves, expressible
 from controlplane.adapters.haproxy.frontend import HOSTS_FILE, PATHS_FILE, SUFFIXES_FILE
@@ -17,7 +18,7 @@ from controlplane.adapters.haproxy.table import EVERY_HOST, Table, compiled
 from controlplane.adapters.haproxy.targets import NO_ROUTE, Target, service_section
 from controlplane.domain.routing.selection import crowded
 from controlplane.domain.snapshot import Snapshot
-from controlplane.domain.topology import EVERYWHERE, GatewayGroup
+from controlplane.domain.topology import EVERYWHERE, GatewayGroup, LoadBalancing
 from controlplane.ports.outside import Artifact
 
 CONFIGURATION, REVISION_FILE = "haproxy.cfg", "revision.map"
@@ -55,12 +56,15 @@ def render(
     )
     selection = expressible(snapshot, group.name, left_out)
     table = compiled(selection.routes)
-    reaches = _reaches(snapshot, group)
+    section = snapshot.content.routes
+    entry = access(section, group, table.targets.in_order())
+    content = _Content(group=group, table=table, access=entry, reaches=_reaches(snapshot, group))
     parts = (
-        (CONFIGURATION, _text(_configuration(options, group, table, reaches))),
+        (CONFIGURATION, _text(_configuration(options, content))),
         (PATHS_FILE, _text(f"{key} {value}" for key, value in sorted(table.paths.items()))),
         (HOSTS_FILE, _text(_hosts(table))),
         (SUFFIXES_FILE, _text(_suffixes(table))),
+        *entry.files(),
         (REVISION_FILE, f"{REVISION_KEY} {snapshot.revision}:{snapshot.version}\n".encode()),
     )
     return Artifact(
@@ -68,20 +72,45 @@ def render(
         version=snapshot.version,
         parts=parts,
         snapshot=snapshot,
-        notes=(*selection.notes, *by_halves(selection.routes), *crowded(table.crowded, HAPROXY)),
+        notes=(
+            *selection.notes,
+            *by_halves(selection.routes),
+            *crowded(table.crowded, HAPROXY),
+            *access_notes(section, group),
+        ),
     )
 
 
-def _configuration(
-    options: HaproxyOptions, group: GatewayGroup, table: Table, reaches: dict[str, Reach]
-) -> Iterator[str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Content:
+    group: GatewayGroup
+    table: Table
+    access: Access
+    reaches: dict[str, Reach]
+
+
+def _configuration(options: HaproxyOptions, content: _Content) -> Iterator[str]:
     yield "# Made by signalbox; changes are overwritten."
     yield from _section(_global(options))
     yield from _section(_defaults())
-    yield from _section(frontend.section(group, table))
-    for target in _with_tracked(table.targets.in_order()):
-        yield from _section(backends.section(target, reaches.get(target.service)))
+    targets = _with_tracked(content.table.targets.in_order())
+    asks = _asks(content.table, targets, content.reaches)
+    yield from _section(frontend.section(content.group, content.table, content.access, asks))
+    for target in targets:
+        yield from _section(backends.section(target, content.reaches.get(target.service)))
+    for lines in content.access.callers.sections:
+        yield from _section(iter(lines))
     yield from _section(iter([f"backend {NO_ROUTE}", "http-request return status 404"]))
+
+
+def _asks(table: Table, targets: list[Target], reaches: dict[str, Reach]) -> frontend.Asks:
+    hashed = LoadBalancing.MAGLEV
+    sticky = any(
+        reaches[target.service].service.load_balancing is hashed
+        for target in targets
+        if target.service
+    )
+    return frontend.Asks.USER if sticky or table.tests.ask_who else frontend.Asks.NOBODY
 
 
 def _with_tracked(targets: Iterable[Target]) -> list[Target]:

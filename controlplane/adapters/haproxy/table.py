@@ -12,14 +12,14 @@ from there and `/?` at its end, so a key is whole segments and may ask for the e
 Called by `render`; read by `frontend`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from controlplane.adapters.haproxy.quoting import comment
 from controlplane.adapters.haproxy.targets import NO_ROUTE, Targets
 from controlplane.adapters.haproxy.tests import Tests
 from controlplane.domain.routing.choices import choices
-from controlplane.domain.routing.places import Place, is_certain, places
+from controlplane.domain.routing.places import START, Place, is_certain, places
 from controlplane.domain.routing.precedence import by_host
 from controlplane.domain.routing.route import PathMatchType, Route
 
@@ -33,8 +33,8 @@ class Table:
     Attributes:
         paths: the entries of `routes.map`; hosts: name or `*.suffix` -> number of its table.
         lines: tests of conditions and expressions, in order.
-        skips: how many segments are skipped before a parameter, in some rule.
-        levels: most parameters behind each other.
+        skips: for the first parameter of a path, the second..., how many segments may stand
+            between it and what was skipped before.
         crowded: hosts whose parameters need too many places.
     """
 
@@ -43,8 +43,7 @@ class Table:
     paths: dict[str, str] = field(default_factory=dict)
     hosts: dict[str, int] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
-    skips: set[int] = field(default_factory=set)
-    levels: int = 0
+    skips: list[set[int]] = field(default_factory=list)
     crowded: list[str] = field(default_factory=list)
     has_methods: bool = False
     _lists: dict[tuple[object, ...], str] = field(default_factory=dict)
@@ -92,9 +91,9 @@ class _HostTable:
             if not place.ended:
                 values[place.state, place.segments] = value
             self.table.paths[self._key(place)] = value
-            if place.onward is not None:
-                self.table.skips.add(len(place.segments))
-        self.table.levels = max(self.table.levels, _longest(found))
+        for level, skips in enumerate(_skips(found)):
+            self.table.skips.extend([set()] * (level + 1 - len(self.table.skips)))
+            self.table.skips[level] |= skips
 
     def _key(self, place: Place) -> str:
         text = "/".join((f"t{self.number}q{place.state}", *place.segments))
@@ -173,16 +172,16 @@ def _nearest(values: Mapping[tuple[int, tuple[str, ...]], str], place: Place) ->
     return None
 
 
-def _longest(found: Iterable[Place]) -> int:
-    """Most parameters behind each other: the longest way over states."""
-    onward: dict[int, set[int]] = {}
+def _skips(found: Iterable[Place]) -> Iterator[set[int]]:
+    """How many segments are skipped from the first states, from those behind them, and so on."""
+    onward: dict[int, list[Place]] = {}
     for place in found:
         if place.onward is not None:
-            onward.setdefault(place.state, set()).add(place.onward)
-    levels, reached = 0, {0}
-    while reached := {after for state in reached for after in onward.get(state, ())}:
-        levels += 1
-    return levels
+            onward.setdefault(place.state, []).append(place)
+    reached = {START}
+    while steps := [place for state in reached for place in onward.get(state, ())]:
+        yield {len(place.segments) for place in steps}
+        reached = {place.onward for place in steps if place.onward is not None}
 
 
 def _with_method(routes: Iterable[Route], method: str) -> list[Route]:

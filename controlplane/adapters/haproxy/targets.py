@@ -38,7 +38,7 @@ class Targets:
     def of(self, choice: Choice) -> str:
         """Name of the section where requests of a choice go."""
         route = choice.route
-        if not route.service or route.authentication or route.transform:
+        if not route.service or route.transform:
             # What cannot be done is refused, without a service behind it.
             return self._kept(Target(name=name("r", route.id), route=route))
         service = self._of_service(route.service, choice.version)

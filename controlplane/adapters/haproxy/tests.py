@@ -8,7 +8,7 @@ arguments of one name, several lines of one header as one text with commas.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from controlplane.adapters.haproxy.quoting import word
+from controlplane.adapters.haproxy.quoting import in_quotes, word
 from controlplane.domain.routing import cohorts
 from controlplane.domain.routing.choices import Choice
 from controlplane.domain.routing.pcre import first_part, whole
@@ -48,6 +48,13 @@ class Tests:
     def of_path(self, path: PathMatch) -> str:
         """Whether an expression matches a path."""
         return self._acl(f"path -m reg -- {word(whole(path.value))}")
+
+    @property
+    def ask_who(self) -> bool:
+        """Whether some of them compare the user or the request's id."""
+        return any(
+            f"var(txn.{who})" in text for text in self._acls for who in ("who", "sid", "rid")
+        )
 
     def acls(self) -> Iterator[str]:
         """Their lines."""
@@ -132,11 +139,6 @@ def _header(name: str, variable: str) -> Iterator[str]:
 def _of_text(part: Part, name: str, variable: str) -> Iterator[str]:
     source, separator = _SOURCES[part]
     expression = first_part(name, separator)
-    read = f'{source},regsub("{_in_quotes(expression)}","\\1")'
+    read = f'{source},regsub("{in_quotes(expression)}","\\1")'
     guard = f"{{ {source} -m reg -- {word(expression)} }}"
     yield f"http-request set-var({variable}) {word(read)} if {guard}"
-
-
-def _in_quotes(text: str) -> str:
-    """A text between double quotes that a converter reads within a word."""
-    return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -29,7 +29,7 @@ def test_golden(file: str) -> None:
 def test_what_cannot_be_expressed_is_a_note() -> None:
     notes = render(snapshot(fleet()), OPTIONS, {"old": "it says so"}).notes
     assert {(note.code, note.subject) for note in notes} == {
-        ("route_action_refused", "route/guarded"),
+        ("caller_policy_unsupported", "caller/keys"),
         ("route_not_expressible", "route/hashed"),
         ("route_without_service", "route/lost"),
         ("route_refused", "route/old"),
