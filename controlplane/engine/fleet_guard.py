@@ -106,6 +106,8 @@ def _error(doubt: FleetDoubt) -> Refused:
     details = {"items": items, "limit": doubt.limit, "force": FORCE}
     if doubt.code == "mass_move":
         return Refused("mass_move", doubt.message, details)
+    if doubt.code == "mass_change":
+        return Refused("mass_change", doubt.message, details)
     return Refused("mass_removal", doubt.message, details)
 
 

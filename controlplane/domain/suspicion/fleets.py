@@ -6,8 +6,9 @@ often a mistake than a wish. Called by `engine.fleets` before a change is stored
 
 import statistics
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from controlplane.domain.routing.route import Route
 from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.domain.topology import Cluster, Fleet, Role, Service, StrategyName, resolved
 
@@ -38,7 +39,11 @@ def doubt_of(
     Args:
         shares: in force; {} for services that are not published.
     """
-    return _removal(before, after, limits) or _move(before, after, shares, limits)
+    return (
+        _removal(before, after, limits)
+        or _rewriting(before, after, limits)
+        or _move(before, after, shares, limits)
+    )
 
 
 def _removal(before: Fleet, after: Fleet, limits: SuspicionLimits) -> FleetDoubt | None:
@@ -55,6 +60,27 @@ def _removal(before: Fleet, after: Fleet, limits: SuspicionLimits) -> FleetDoubt
                 limit=limits.most_removed,
             )
     return None
+
+
+def _rewriting(before: Fleet, after: Fleet, limits: SuspicionLimits) -> FleetDoubt | None:
+    """Routes that are removed or become others; a few are what an author has in his head."""
+    kept = {route.id: _effect(route) for route in after.routes}
+    changed = [route.id for route in before.routes if kept.get(route.id) != _effect(route)]
+    few = len(changed) < limits.few_routes
+    if few or len(changed) / len(before.routes) <= limits.most_changed:
+        return None
+    return FleetDoubt(
+        code="mass_change",
+        message=f"this changes or removes {len(changed)} of {len(before.routes)} routes, more than "
+        f"{limits.most_changed:.0%}: check the file, go in steps, or force it",
+        items=tuple(changed),
+        limit=limits.most_changed,
+    )
+
+
+def _effect(route: Route) -> Route:
+    """A route without what no request notices."""
+    return replace(route, labels=(), checks=()) if route.labels or route.checks else route
 
 
 def _move(

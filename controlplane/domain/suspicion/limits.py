@@ -21,6 +21,8 @@ class SuspicionLimits:
         telling_share: difference of two shares in force from which on loads tell an exchange.
         share_tolerance: how exactly the loads then match the exchanged shares.
         most_removed: largest share of one kind of item that a change of the fleet may remove.
+        most_changed: largest share of the routes that it may change or remove.
+        few_routes: but fewer than so many changed routes are never suspicious (>= 1).
         most_moved: largest share of the traffic that it may move at once.
         memory_s: how long a refused change is shown, and how long a force lasts at most.
     """
@@ -37,6 +39,8 @@ class SuspicionLimits:
     telling_share: float = 0.10
     share_tolerance: float = 0.03
     most_removed: float = 0.30
+    most_changed: float = 0.30
+    few_routes: int = 10
     most_moved: float = 0.30
     memory_s: float = 3_600.0
 
