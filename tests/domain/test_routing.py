@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.domain.routing.expressions import crossings, least_program_size, literal_start
-from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
+from controlplane.domain.routing.expressions import least_program_size, literal_start
 
 
 @pytest.mark.parametrize(
@@ -61,36 +60,3 @@ def test_no_path_matches_that_does_not_begin_so(parts: list[str], rest: str) -> 
 )
 def test_a_program_has_at_least_one_instruction_for_each_atom(expression: str, size: int) -> None:
     assert least_program_size(expression) == size
-
-
-def routes(*values: str, host: str = "*") -> list[Route]:
-    """`~/x` is an expression, `=/x` an exact path, `/x` a prefix."""
-    kinds = {"~": PathMatchType.REGULAR_EXPRESSION, "=": PathMatchType.EXACT}
-    return [
-        Route(
-            id=value,
-            service="s",
-            hosts=(host,),
-            path=PathMatch(
-                type=kinds.get(value[0], PathMatchType.PATH_PREFIX), value=value.lstrip("~=")
-            ),
-        )
-        for value in values
-    ]
-
-
-@pytest.mark.parametrize(
-    ("values", "pairs"),
-    [
-        (("/a", "/b", "~/[x]", "~/[y]"), 4),
-        (("/a", "/b", "=/ab", "~/a[x]"), 2),
-        (("/a/b", "/a", "~/a/b/c[x]"), 1),
-        (("/", "/a", "~/a[x]"), 0),
-        (("=/", "/a", "~/a[x]"), 2),
-        (("~/a", "~/b"), 0),
-        (("/a", "/b"), 0),
-        (("/a", "/b", "~/x|/y"), 2),
-    ],
-)
-def test_paths_beside_expressions_are_counted_in_pairs(values: tuple[str, ...], pairs: int) -> None:
-    assert crossings([*routes(*values), *routes("/a", host="other")]) == {"*": pairs, "other": 0}

@@ -41,7 +41,7 @@ from controlplane.api.fleet_document.reading import (
     text_of,
 )
 from controlplane.domain.fleet_order import ordered
-from controlplane.domain.routing.expressions import MOST_CROSSINGS, crossings
+from controlplane.domain.routing.prefix_keys import MOST_REPETITIONS, repetitions
 from controlplane.domain.routing.route import (
     Condition,
     L4Protocol,
@@ -126,13 +126,13 @@ def routes(place: Place, around: Surroundings) -> tuple[Route, ...]:
             if host and read.path.value:
                 rules.check(told_apart_by(read, host), item)
         found.append(read)
-    for host, pairs_found in crossings(found).items():
-        if pairs_found > MOST_CROSSINGS:
+    for host, count in repetitions(found).items():
+        if count > MOST_REPETITIONS:
             place.report(
-                f"up to {MOST_CROSSINGS}: begin the expressions with a path of their own, or give "
-                "them another host",
-                f"{pairs_found} pairs of a path and a regular expression of host {host or '?'} "
-                "that may match what begins like it",
+                f"up to {MOST_REPETITIONS}: begin expressions and templates with a path of their "
+                "own, ask fewer things of routes with short paths, or give them another host",
+                f"on host {host or '?'} routes with short paths would stand {count} times beside "
+                "those with longer ones",
             )
     return tuple(found)
 

@@ -11,7 +11,7 @@ from controlplane.api.fleet_document.lookalikes import forms
 from controlplane.api.fleet_document.routes import told_apart_by
 from controlplane.api.route_documents.imports import Imported, bounded
 from controlplane.api.route_documents.sketches import Draft
-from controlplane.domain.routing.expressions import MOST_CROSSINGS, crossings
+from controlplane.domain.routing.prefix_keys import MOST_REPETITIONS, repetitions
 from controlplane.domain.routing.route import PathMatchType, Route
 from controlplane.domain.routing.whitelist import Whitelist
 from controlplane.domain.topology import Fleet
@@ -33,7 +33,7 @@ def merged(fleet: Fleet, imported: Imported, collection: str) -> Merged:
     label = (LABEL, collection)
     kept = {route.id: route for route in fleet.routes if not (collection and label in route.labels)}
     with bounded(imported.findings):
-        found = _without_crossings(kept, list(_taken(imported.routes, kept, own=not collection)))
+        found = _compiled_small(kept, list(_taken(imported.routes, kept, own=not collection)))
     taken = [_labeled(draft, label if collection else None) for draft in found]
     routes = {**kept, **{draft.route.id: draft.route for draft in taken}}
     whitelists = {
@@ -105,19 +105,29 @@ def _taken(found: Sequence[Draft], kept: Mapping[str, Route], *, own: bool) -> I
             draft.place.report(fault[1], fault[0])
 
 
-def _without_crossings(kept: Mapping[str, Route], taken: Sequence[Draft]) -> list[Draft]:
-    """The drafts without expressions of hosts on which these are too many beside paths."""
-    routes = {**kept, **{draft.route.id: draft.route for draft in taken}}
-    full = {host for host, pairs in crossings(routes.values()).items() if pairs > MOST_CROSSINGS}
-    left = []
-    for draft in taken:
-        expression = draft.route.path.type is PathMatchType.REGULAR_EXPRESSION
-        if expression and full.intersection(draft.route.hosts):
+def _compiled_small(kept: Mapping[str, Route], taken: Sequence[Draft]) -> list[Draft]:
+    """The drafts without those of hosts on which rules would be repeated too often.
+
+    Expressions of such a host go first; when that is not enough, all that was imported there.
+    """
+    left = list(taken)
+    expression = PathMatchType.REGULAR_EXPRESSION
+    for kinds in ({expression}, set(PathMatchType)):
+        full = _full_hosts(kept, left)
+        gone = [d for d in left if d.route.path.type in kinds and full & {*d.route.hosts}]
+        for draft in gone:
             draft.place.report(
-                f"up to {MOST_CROSSINGS} pairs of a path and an expression that may match what "
-                "begins like it on one host: begin expressions with a path of their own",
-                f"one of too many expressions on {', '.join(sorted(full))}",
+                f"up to {MOST_REPETITIONS} repetitions of rules with short paths beside longer "
+                "ones on a host: begin expressions and templates with a path of their own",
+                f"one of too many rules on {', '.join(sorted(full & {*draft.route.hosts}))}",
             )
-        else:
-            left.append(draft)
+        names = {draft.route.id for draft in gone}
+        left = [draft for draft in left if draft.route.id not in names]
     return left
+
+
+def _full_hosts(kept: Mapping[str, Route], taken: Sequence[Draft]) -> set[str]:
+    hosts = {host for draft in taken for host in draft.route.hosts}
+    routes = {**kept, **{draft.route.id: draft.route for draft in taken}}.values()
+    touched = [replace(r, hosts=own) for r in routes if (own := tuple(hosts & {*r.hosts}))]
+    return {host for host, count in repetitions(touched).items() if count > MOST_REPETITIONS}

@@ -99,7 +99,7 @@ def _index(routes: Sequence[Route]) -> _Index:
                     index.exacts.setdefault(value, []).append(n)
                 else:
                     index.starts.setdefault(start, []).append((n, segments))
-            case PathMatchType.REGULAR_EXPRESSION:
+            case _:
                 start = literal_start(value)
                 index.expressions.setdefault(start or ROOT, []).append(n)
     index.lengths.update(map(len, (*index.starts, *index.expressions)))
