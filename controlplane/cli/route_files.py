@@ -99,7 +99,7 @@ def import_routes(
             output.emit(answer)
         else:
             _show(answer, str(file))
-        if answer["findings"]:
+        if answer["findings"] or answer["held"]:
             raise _left_out(answer)
 
 
@@ -133,9 +133,13 @@ def _show(answer: Mapping[str, Any], file: str) -> None:
 
 
 def _left_out(answer: Mapping[str, Any]) -> Invalid:
-    count = answer["finding_count"]
+    held = [
+        {"path": f"route/{one['route']}", "message": f"route {one['route']}: {one['reason']}"}
+        for one in answer["held"]
+    ]
+    count = answer["finding_count"] + len(held)
     return Invalid(
         "routes_left_out",
         f"{count} fault(s): an item with one is left out, the other routes count",
-        {"errors": answer["findings"]},
+        {"errors": [*answer["findings"], *held]},
     )

@@ -209,10 +209,22 @@ async def test_a_route_that_no_request_could_tell_from_another_is_a_finding(
 async def test_expressions_that_may_match_too_much_are_findings(
     declared: httpx.AsyncClient,
 ) -> None:
-    rows = [f"/p{number},Exact,h.example" for number in range(1_000)]
-    rows += [f"/[a-z]{number},RegularExpression,h.example" for number in range(60)]
-    text = "path,match,hosts\n" + "\n".join(rows) + "\n"
+    rows = [f"/p{number},Exact,h.example,GET" for number in range(1_000)]
+    rows += [f"/[a-z]{number},RegularExpression,h.example," for number in range(60)]
+    text = "path,match,hosts,methods\n" + "\n".join(rows) + "\n"
     params = {"format": "csv", "service": "tickets"}
     content = (await declared.post("/v1/routes:import", params=params, content=text)).json()
     assert (content["imported"], content["finding_count"]) == (1_000, 60)
-    assert "too many expressions on h.example" in content["findings"][0]["found"]
+    assert "too many rules on h.example" in content["findings"][0]["found"]
+
+
+async def test_a_route_whose_own_check_fails_is_held_and_the_others_come(
+    house: House, declared: httpx.AsyncClient
+) -> None:
+    more = '"{""checks"": [{""path"": ""/other""}]}"'
+    text = f"id,path,more\na,/a,{more}\nb,/b,\n"
+    params = {"format": "csv", "service": "tickets"}
+    content = (await declared.post("/v1/routes:import", params=params, content=text)).json()
+    assert [one["route"] for one in content["held"]] == ["a"]
+    assert content["imported"] == 1
+    assert "b" in {route.id for route in house.fleets.current.fleet.routes}

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from controlplane.api.conditional import tag
 from controlplane.api.dependencies import ApiServices, Operator, Services, Viewer
 from controlplane.api.fleet_document.findings import as_plain
-from controlplane.api.resources.fleet import ChangeOut, generation_of
+from controlplane.api.resources.fleet import ChangeOut, HeldOut, generation_of
 from controlplane.api.route_documents.formats import MEDIA_TYPES, RouteFormat, read, write
 from controlplane.api.route_documents.imports import Imported, ImportWish
 from controlplane.api.route_documents.merging import Merged, merged
@@ -63,7 +63,8 @@ class NoteOut(Wire):
 class RouteImportOut(Wire):
     """What was imported, or would be.
 
-    `imported` counts routes; `finding_count` may be more than the first hundred findings.
+    `imported` counts routes; `held` names those that stay as they were, because a check would fail.
+    `finding_count` may be more than the first hundred findings.
     """
 
     generation: int
@@ -72,6 +73,7 @@ class RouteImportOut(Wire):
     imported: int
     whitelists: list[str]
     changes: list[ChangeOut]
+    held: list[HeldOut]
     finding_count: int
     findings: list[LeftOutOut]
     notes: list[NoteOut]
@@ -207,17 +209,19 @@ async def _merged(
 def _told(
     change: FleetChange, imported: Imported, merge: Merged, *, dry_run: bool
 ) -> RouteImportOut:
+    held = {one.route for one in change.held}
     findings = sorted(imported.findings.kept, key=lambda f: (f.line, f.column, f.path))
     return RouteImportOut(
         generation=change.generation,
         dry_run=dry_run,
         objection=change.objection,
-        imported=len(merge.taken),
+        imported=sum(draft.route.id not in held for draft in merge.taken),
         whitelists=[whitelist.id for whitelist in merge.whitelists],
         changes=[
             ChangeOut(kind=line.kind, subject=line.subject, before=line.before, after=line.after)
             for line in change.lines
         ],
+        held=[HeldOut(route=one.route, reason=one.reason) for one in change.held],
         finding_count=imported.findings.count,
         findings=[LeftOutOut.model_validate(_sendable(as_plain(one))) for one in findings],
         notes=[
