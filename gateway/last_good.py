@@ -12,6 +12,7 @@ import structlog
 
 from controlplane.domain import canonical
 from controlplane.domain.errors import Invalid
+from controlplane.domain.instances.placement import EVERY_VERSION
 from controlplane.domain.routing.matching import Table
 from controlplane.domain.snapshot import Content, ServiceEndpoints
 from controlplane.domain.topology import EVERYWHERE
@@ -62,7 +63,7 @@ def _weights(content: Content, group: str) -> dict[str, Mapping[str, int]]:
     region = next(iter(regions), None)
     found: dict[str, Mapping[str, int]] = {}
     for one in content.weights.weights:
-        if one.version != EVERYWHERE or one.source_region not in (EVERYWHERE, region):
+        if one.version != EVERY_VERSION or one.source_region not in (EVERYWHERE, region):
             continue
         # A region's own split comes before the one of all others.
         if one.source_region == region or one.service not in found:

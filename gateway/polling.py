@@ -100,6 +100,10 @@ class Poller:
                 except ControlPlaneError as error:
                     self._say(error)
                     await asyncio.sleep(self._pause_s())
+                except Exception:
+                    # One strange answer must not end what runs for as long as the application.
+                    log.exception("polling.unexpected", path=self._source.path)
+                    await asyncio.sleep(self._source.back_off_max_s)
 
     async def _poll(self, client: httpx.AsyncClient) -> None:
         # The next control plane after each failure.

@@ -67,7 +67,7 @@ async def _took(
 ) -> bool:
     try:
         answer = await client.post(f"{url}/v1/outcomes", headers=headers, json=body)
-    except httpx.HTTPError:
+    except (httpx.HTTPError, httpx.InvalidURL):
         return False
     # What it does not like it will not like the next time either.
     return not answer.is_server_error

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import uvicorn
 
 from benchmarks.live_envoy import free_ports
@@ -15,7 +16,8 @@ from gateway.client import AsyncClient
 from gateway.last_good import LastGood
 from tests.api.house import House
 from tests.builders import fleet
-from tests.gateway.fleet import GROUP, options
+from tests.gateway.fleet import GROUP, keep, options
+from tests.gateway.fleet import fleet as gates
 from tests.gateway.test_client import until
 
 
@@ -65,3 +67,66 @@ async def test_it_follows_what_is_published_and_holds_on_without_it(tmp_path: Pa
     kept = LastGood(tmp_path / "kept").load(GROUP)
     assert kept is not None
     assert kept.revision == 2
+
+
+async def test_what_is_left_is_told_at_the_end(tmp_path: Path) -> None:
+    house = await House().open()
+    await house.declare()
+    (tmp_path / "token").write_text(house.secrets[AccessRole.GATEWAY])
+    async with served(house, free_ports(1)[0]) as url:
+        late = replace(options(tmp_path, url), report_s=60.0, start_s=10.0)
+        async with AsyncClient(late) as client:
+            assert client.revision == 1
+            for _ in range(3):
+                with client.instance("tickets"):
+                    pass
+    ((_, told),) = house.app.state.services.outcomes.told()[:1]
+    assert sum(one.counts["served"] for _, one in house.app.state.services.outcomes.told()) == 3
+    assert told.last_s == house.clock.now()
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "code"),
+    [
+        (403, {}, "control_plane_refuses"),
+        (500, {}, "control_plane_away"),
+        (200, {}, "stored_value_unreadable"),
+        (200, {"X-Signalbox-Revision": "many"}, "polling.unexpected"),
+    ],
+)
+async def test_what_is_no_answer_leaves_the_last_good_one(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    status: int,
+    headers: dict[str, str],
+    code: str,
+) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        lines = [f"{name}: {value}" for name, value in headers.items()]
+        head = "\r\n".join([f"HTTP/1.1 {status} X", "content-length: 2", *lines, "", "{}"])
+        writer.write(head.encode().replace(b"{}", b"[]"))
+        await writer.drain()
+        writer.close()
+
+    keep(tmp_path, gates())
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with AsyncClient(options(tmp_path, url)) as client:
+            said = ""
+            async with asyncio.timeout(10):
+                while code not in said:
+                    await asyncio.sleep(0.01)
+                    said += capsys.readouterr().out
+            assert client.revision == 1
+
+
+async def test_without_a_token_it_goes_on(tmp_path: Path) -> None:
+    keep(tmp_path, gates())
+    own = options(tmp_path)
+    own.token_file.unlink()
+    async with AsyncClient(own) as client:
+        with client.instance("gates"):
+            pass
+        await asyncio.sleep(0.1)
+        assert client.revision == 1
