@@ -71,7 +71,11 @@ class GrayReleases:
             if release.life is not Life.GRAY or release.gray is None:
                 continue
             age_s = self._now() - release.since_s
-            found = verdict(release.gray, release.step, age_s, self._seen_of(release))
+            hold_s = release.gray.steps[release.step].hold_s
+            # Several times a second, so the metrics are read only when they are asked for.
+            waits = hold_s is None or age_s < hold_s
+            seen = Seen() if waits else self._seen_of(release)
+            found = verdict(release.gray, release.step, age_s, seen)
             if found.word is Word.STEP:
                 found = await self._stepped(release, found)
             if found.word is Word.HOLD:

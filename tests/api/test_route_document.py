@@ -29,6 +29,8 @@ from tests.api.test_fleet_document import CENTERS, SERVICE, errors
 
 GATEWAYS = "gateways: [{name: edge}, {name: inner}]\n"
 WHOLE = f"""{CENTERS}{SERVICE}{GATEWAYS}
+callers: [{{name: partner-key, api_key: {{}}}}]
+certificates: [{{name: shop-2030, chain_file: /etc/chain.pem, key_file: /etc/key.pem}}]
 routes:
   - id: all
     service: s
@@ -41,7 +43,7 @@ routes:
       - {{part: cookie, name: Plan, type: RegularExpression, value: 'gold|silver'}}
       - {{part: query_param, name: debug, type: Absent}}
     sources: [10.0.0.0/8, 2001:db8::/32]
-    functions: [{{name: hash-bucket, arguments: {{key: user, of: '10'}}}}]
+    functions: [{{name: language, arguments: {{first: zh}}}}]
     cohort: {{by: request, low: 100, high: 600}}
     gateways: [inner, edge]
     priority: -5
@@ -92,7 +94,7 @@ WHOLE_ROUTE = Route(
         Condition(part=Part.QUERY_PARAM, name="debug", type=TextMatchType.ABSENT),
     ),
     sources=("10.0.0.0/8", "2001:db8::/32"),
-    functions=(FunctionCall(name="hash-bucket", arguments=(("key", "user"), ("of", "10"))),),
+    functions=(FunctionCall(name="language", arguments=(("first", "zh"),)),),
     cohort=Cohort(by=CohortKey.REQUEST, low=100, high=600),
     gateways=("edge", "inner"),
     priority=-5,
@@ -182,6 +184,7 @@ WRONG = [
     ("sources: [10.0.0.1/8]", "sources[0]", "usual form, 10.0.0.0/8"),
     ("sources: [nowhere]", "sources[0]", "a range of addresses"),
     ("functions: [{name: f, arguments: [a]}]", "functions[0].arguments", "a mapping"),
+    ("functions: [{name: f}]", "functions[0]", "a match function with its arguments"),
     ("cohort: {low: 5, high: 5}", "cohort.low", "below high, which is 5"),
     ("cohort: {by: luck}", "cohort.by", "user, request"),
     ("gateways: [edje]", "gateways[0]", "did you mean edge?"),
@@ -218,6 +221,8 @@ WRONG = [
     ("checks: [{}]", "checks[0].path", "a value is required"),
     ("redirect: {scheme: https}", "redirect", "only one of"),
     ("timeout_ms: 0", "timeout_ms", "1..3600000"),
+    ("authentication: [key]", "authentication[0]", "a declared caller policy"),
+    ("tls: site", "tls", "a declared certificate"),
 ]
 
 

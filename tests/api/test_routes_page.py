@@ -9,6 +9,7 @@ from controlplane.api.fleet_document.parsing import parse
 from controlplane.api.fleet_document.rendering import render
 from controlplane.api.fleet_document.routes import CHECK_KEYS, ROUTE_KEYS
 from controlplane.domain.routing.checks import results
+from controlplane.domain.routing.provided_functions import PROVIDED
 from controlplane.domain.routing.route import L4Route
 from controlplane.domain.routing.whitelist import Whitelist, refusal
 from tests.api.test_fleet_document import CENTERS, SERVICE
@@ -30,4 +31,5 @@ def test_every_key_is_explained() -> None:
     keys = {*ROUTE_KEYS, *CHECK_KEYS, *Whitelist.__slots__, *L4Route.__slots__}
     missing = sorted(key for key in keys if f"`{key}`" not in PAGE)
     assert missing == []
-    assert len([one for one in EXAMPLES if "checks:" in one]) == 2
+    assert len([one for one in EXAMPLES if "checks:" in one]) == 3
+    assert [name for name in PROVIDED if f"| `{name}` |" not in PAGE] == []

@@ -24,7 +24,9 @@ from controlplane.api.fleet_document.reading import (
     text_of,
 )
 from controlplane.domain.routing.callers import IDENTITY_HEADERS
+from controlplane.domain.routing.functions import faults
 from controlplane.domain.routing.normalization import Refusal, normalized
+from controlplane.domain.routing.provided_functions import PROVIDED
 from controlplane.domain.routing.route import (
     WHOLE,
     Cohort,
@@ -181,11 +183,16 @@ sources = several(network, "address ranges")
 
 
 def _function(place: Place) -> FunctionCall:
+    before = place.findings.count
     entries = fields(place, ("name", "arguments"))
-    return FunctionCall(
+    call = FunctionCall(
         name=entries.required("name", name, ""),
         arguments=entries.optional("arguments", pairs(name, ARGUMENT), ()),
     )
+    if place.findings.count == before:
+        for fault in faults(call, PROVIDED):
+            place.report("a match function with its arguments", f"a call with a fault: {fault}")
+    return call
 
 
 functions = several(_function, "functions")
