@@ -11,6 +11,7 @@ from controlplane.adapters.haproxy.actions import of_request, of_response
 from controlplane.adapters.haproxy.quoting import word
 from controlplane.adapters.haproxy.targets import Target, service_section
 from controlplane.domain.instances.counts import counted
+from controlplane.domain.instances.hashing import BALANCE
 from controlplane.domain.instances.placement import placement
 from controlplane.domain.snapshot import ServiceEndpoints
 from controlplane.domain.topology import LoadBalancing
@@ -40,11 +41,15 @@ def section(target: Target, reach: Reach | None) -> Iterator[str]:
 
 
 def _balancing(service: ServiceEndpoints) -> Iterator[str]:
-    if service.load_balancing is LoadBalancing.MAGLEV:
+    if service.load_balancing.sticky:
         yield "balance hash var(txn.who)"
         yield "hash-type consistent"
+    elif service.load_balancing is LoadBalancing.LEAST_CONNECTIONS:
+        yield "balance leastconn"
     else:
         yield "balance roundrobin"
+    if service.load_balancing is LoadBalancing.BOUNDED_HASH:
+        yield f"hash-balance-factor {round(BALANCE * 100)}"
     yield "option allbackups"
 
 

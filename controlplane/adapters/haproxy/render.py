@@ -18,7 +18,7 @@ from controlplane.adapters.haproxy.table import EVERY_HOST, Table, compiled
 from controlplane.adapters.haproxy.targets import NO_ROUTE, Target, service_section
 from controlplane.domain.routing.selection import crowded
 from controlplane.domain.snapshot import Snapshot
-from controlplane.domain.topology import EVERYWHERE, GatewayGroup, LoadBalancing
+from controlplane.domain.topology import EVERYWHERE, GatewayGroup
 from controlplane.ports.outside import Artifact
 
 CONFIGURATION, REVISION_FILE = "haproxy.cfg", "revision.map"
@@ -100,13 +100,19 @@ def _configuration(options: HaproxyOptions, content: _Content) -> Iterator[str]:
         yield from _section(backends.section(target, content.reaches.get(target.service)))
     for lines in content.access.callers.sections:
         yield from _section(iter(lines))
-    yield from _section(iter([f"backend {NO_ROUTE}", "http-request return status 404"]))
+    yield from _section(_no_route())
+
+
+def _no_route() -> Iterator[str]:
+    yield f"backend {NO_ROUTE}"
+    # Keeps the map in memory, for those who ask what runs.
+    yield f"http-request set-var(txn.t) str({REVISION_KEY}),map_str({REVISION_FILE})"
+    yield "http-request return status 404"
 
 
 def _asks(table: Table, targets: list[Target], reaches: dict[str, Reach]) -> frontend.Asks:
-    hashed = LoadBalancing.MAGLEV
     sticky = any(
-        reaches[target.service].service.load_balancing is hashed
+        reaches[target.service].service.load_balancing.sticky
         for target in targets
         if target.service
     )

@@ -77,6 +77,7 @@ def render(
             *by_halves(selection.routes),
             *crowded(table.crowded, NGINX),
             *upstreams.without_standby(),
+            *upstreams.without_bound(),
             *access_notes(section, entry),
         ),
     )

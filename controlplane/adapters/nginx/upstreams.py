@@ -57,6 +57,8 @@ class Upstreams:
             yield f"upstream {_name(service, version)} {{"
             if self._is_hashed(service):
                 yield "    hash $sb_who consistent;"
+            elif self.services[service].load_balancing is LoadBalancing.LEAST_CONNECTIONS:
+                yield "    least_conn;"
             yield from (f"    {server}" for server in self._asked[service, version])
             yield "    keepalive 64;"
             yield "}"
@@ -76,8 +78,21 @@ class Upstreams:
                     severity=Severity.WARNING,
                 )
 
+    def without_bound(self) -> Iterable[Observation]:
+        """Services whose hash is to be bounded, which nginx cannot."""
+        for service in sorted({service for service, _ in self._asked}):
+            if self.services[service].load_balancing is LoadBalancing.BOUNDED_HASH:
+                yield Observation(
+                    code="bound_not_expressible",
+                    subject=f"service/{service}",
+                    message=f"service {service}: nginx has no bound for a consistent hash; use "
+                    "maglev to say so, or another kind of gateway",
+                    held="it is hashed without a bound: an endpoint may get more than its part",
+                    severity=Severity.INFO,
+                )
+
     def _is_hashed(self, service: str) -> bool:
-        return self.services[service].load_balancing is LoadBalancing.MAGLEV
+        return self.services[service].load_balancing.sticky
 
     def _servers(self, service: str, version: str) -> Iterator[str]:
         is_hashed = self._is_hashed(service)

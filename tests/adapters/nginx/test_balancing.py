@@ -1,0 +1,28 @@
+"""How nginx chooses a server, by the service's way of choosing."""
+
+from dataclasses import replace
+
+import pytest
+
+from controlplane.adapters.nginx.render import NginxOptions, render
+from controlplane.domain.topology import LoadBalancing
+from tests.proxied_site import GROUP, fleet, snapshot
+
+
+@pytest.mark.parametrize(
+    ("balancing", "line", "is_noted"),
+    [
+        (LoadBalancing.MAGLEV, "hash $sb_who consistent;", False),
+        (LoadBalancing.BOUNDED_HASH, "hash $sb_who consistent;", True),
+        (LoadBalancing.ROUND_ROBIN, "server ", False),
+        (LoadBalancing.LEAST_CONNECTIONS, "least_conn;", False),
+    ],
+)
+def test_ways_of_choosing(balancing: LoadBalancing, line: str, is_noted: bool) -> None:
+    declared = fleet()
+    services = tuple(replace(s, load_balancing=balancing) for s in declared.services)
+    artifact = render(snapshot(replace(declared, services=services)), NginxOptions(group=GROUP))
+    lines = dict(artifact.parts)["nginx.conf"].decode().splitlines()
+    first = next(at for at, text in enumerate(lines) if text.strip().startswith("upstream "))
+    assert lines[first + 1].strip().startswith(line)
+    assert ("bound_not_expressible" in {note.code for note in artifact.notes}) is is_noted
