@@ -60,8 +60,10 @@ def _narrowed(piece: str) -> str | None:
 
 
 def _has_semicolon(character_class: str) -> bool:
+    if "[:" in character_class:
+        return True
     try:
-        return re.match(character_class, ";", re.ASCII) is not None or "[:" in character_class
+        return re.match(character_class, ";", re.ASCII) is not None
     except re.error:
         return True
 
