@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.domain.instances.connections import least, least_of_two
@@ -13,6 +13,7 @@ loads_of = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 50))
 draw = st.floats(0, 1, exclude_max=True)
 
 
+@settings(deadline=None)
 @given(weights_of, loads_of)
 def test_nobody_is_better_off_than_the_least(
     weights: dict[str, int], loads: dict[str, int]
@@ -22,6 +23,7 @@ def test_nobody_is_better_off_than_the_least(
     assert all(cost <= (loads.get(name, 0) + 1) / weight for name, weight in weights.items())
 
 
+@settings(deadline=None)
 @given(weights_of)
 def test_held_requests_spread_by_weight(weights: dict[str, int]) -> None:
     loads: Counter[str] = Counter()
@@ -31,6 +33,7 @@ def test_held_requests_spread_by_weight(weights: dict[str, int]) -> None:
     assert all(abs(loads[name] - 10 * weight) <= 1 for name, weight in weights.items())
 
 
+@settings(deadline=None)
 @given(weights_of, loads_of, draw, draw)
 def test_of_two_one_is_chosen_and_never_the_worse(
     weights: dict[str, int], loads: dict[str, int], first: float, second: float

@@ -20,7 +20,7 @@ def owners(weights: dict[str, int], keys: list[str] = KEYS) -> dict[str, str]:
     return {key: consistent(key, weights) for key in keys}
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(weights_of, st.randoms(use_true_random=False))
 def test_who_goes_moves_its_own_keys_and_no_others(
     weights: dict[str, int], rng: random.Random
@@ -33,7 +33,7 @@ def test_who_goes_moves_its_own_keys_and_no_others(
     }
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(weights_of, st.integers(1, 20))
 def test_a_larger_weight_only_attracts(weights: dict[str, int], more: int) -> None:
     name = min(weights)
@@ -48,7 +48,7 @@ def test_each_has_its_part() -> None:
     assert counts["b"] / 20_000 == pytest.approx(0.125, abs=0.01)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(
     weights_of,
     st.lists(st.sampled_from(KEYS[:30]), max_size=120),
@@ -68,6 +68,7 @@ def test_nobody_has_more_than_the_bound(
             loads[rng.choice(list(loads.elements()))] -= 1
 
 
+@settings(deadline=None)
 @given(weights_of, st.sampled_from(KEYS))
 def test_an_idle_service_is_hashed_without_a_bound(weights: dict[str, int], key: str) -> None:
     assert bounded(key, weights, {}) == consistent(key, weights)

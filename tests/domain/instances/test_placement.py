@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.domain.instances.placement import (
@@ -79,6 +79,7 @@ def test_one_version_has_its_own_addresses() -> None:
     assert versions(TWO) == ()
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 1_000), st.integers(1, 40)), min_size=1, max_size=5))
 def test_parts_are_those_of_the_weights(clusters: list[tuple[int, int]]) -> None:
     made = service(

@@ -3,7 +3,7 @@
 from collections import Counter
 from fractions import Fraction
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.domain.instances.smooth import smooth
@@ -24,6 +24,7 @@ def test_it_spreads_as_nginx_does() -> None:
     assert "".join(chosen({"a": 5, "b": 1, "c": 1}, {}, 7)) == "aabacaa"
 
 
+@settings(deadline=None)
 @given(some)
 def test_a_whole_round_is_exact_and_ends_where_it_began(weights: dict[str, int]) -> None:
     total = sum(weights.values())
@@ -36,6 +37,7 @@ def test_a_whole_round_is_exact_and_ends_where_it_began(weights: dict[str, int])
     assert set(currents.values()) == {0}
 
 
+@settings(deadline=None)
 @given(some)
 def test_nobody_is_ever_far_from_its_part(weights: dict[str, int]) -> None:
     total, counts = sum(weights.values()), Counter[str]()
@@ -45,6 +47,7 @@ def test_nobody_is_ever_far_from_its_part(weights: dict[str, int]) -> None:
             assert abs(counts[one] - Fraction(number * weight, total)) < len(weights)
 
 
+@settings(deadline=None)
 @given(some, some, st.integers(0, 60))
 def test_changes_leave_the_others_their_turn(
     before: dict[str, int], after: dict[str, int], at: int
