@@ -127,10 +127,10 @@ def _bearer(status: int, token: str, target: str = "/pay") -> Case:
 
 def cases() -> list[Case]:
     """Made when they are asked for: tokens end."""
-    sign = issuer().token
-    good = sign(role="op")
-    head, body, _ = good.split(".")
-    none = "eyJhbGciOiJub25lIn0"
+    return [*_with_keys(), *_with_tokens(issuer().token(role="op")), *_with_grants()]
+
+
+def _with_keys() -> list[Case]:
     return [
         _case("/open", 200),
         _case("/open", 200, x_api_key="wrong"),
@@ -146,6 +146,14 @@ def cases() -> list[Case]:
         _case("/cookie", 200, cookie=f"a=b; key={KEY}"),
         _case("/cookie", 401, cookie="key=wrong"),
         _case("/cookie", 401, cookie=f"otherkey={KEY}"),
+    ]
+
+
+def _with_tokens(good: str) -> list[Case]:
+    sign = issuer().token
+    head, body, _ = good.split(".")
+    none = "eyJhbGciOiJub25lIn0"
+    return [
         _bearer(200, good),
         _bearer(200, sign(role=["a", "op"], aud=["other", AUDIENCE])),
         _bearer(401, sign(role="op", exp=1_000_000_000)),
@@ -163,6 +171,13 @@ def cases() -> list[Case]:
         _bearer(401, f"{head}.{body}.AAAA"),
         _bearer(401, "x"),
         _case("/pay", 401),
+    ]
+
+
+def _with_grants() -> list[Case]:
+    sign = issuer().token
+    good = sign(role="op")
+    return [
         _bearer(200, good, "/both"),
         _case("/both", 200, x_api_key=KEY),
         _case("/both", 200, x_api_key="wrong", authorization=f"Bearer {good}"),

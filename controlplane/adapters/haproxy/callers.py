@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from controlplane.adapters.haproxy.quoting import word
 from controlplane.adapters.haproxy.targets import Target
-from controlplane.adapters.haproxy.tokens import key_files, token_lines
+from controlplane.adapters.haproxy.tokens import key_files, token_lines, unusable_keys
 from controlplane.domain.findings import Observation
 from controlplane.domain.routing.caller_support import unsupported
 from controlplane.domain.routing.callers import (
@@ -80,6 +80,11 @@ def notes(section: RoutesSection) -> Iterator[Observation]:
             yield _left_out(
                 f"caller/{policy.name}",
                 f"caller policy {policy.name} fetches its keys from a service: give them inline",
+            )
+        elif policy.jwt is not None and unusable_keys(policy.jwt):
+            yield _left_out(
+                f"caller/{policy.name}",
+                f"caller policy {policy.name} has Ed25519 keys: sign with another kind",
             )
     for consumer in section.consumers:
         if any(one.type is CredentialType.SAN for one in consumer.credentials):

@@ -12,6 +12,7 @@ from controlplane.domain.routing.jwks import PublicKey, pem, public_keys
 
 # Elements of a list of audiences, or of another claim, that are looked at.
 MOST_ELEMENTS = 4
+EDWARDS = "EdDSA"
 
 
 def key_files(policy: CallerPolicy) -> Iterator[tuple[str, str]]:
@@ -19,6 +20,11 @@ def key_files(policy: CallerPolicy) -> Iterator[tuple[str, str]]:
     if policy.jwt is not None:
         for number, key in enumerate(_usable(policy.jwt)):
             yield _key_file(policy, number), pem(key)
+
+
+def unusable_keys(jwt: Jwt) -> tuple[PublicKey, ...]:
+    """The keys whose signatures this HAProxy does not verify."""
+    return tuple(key for key in public_keys(jwt.jwks) if key.algorithm == EDWARDS)
 
 
 def token_lines(policy: CallerPolicy, jwt: Jwt, found: str, wanted: str) -> Iterator[str]:
@@ -50,8 +56,7 @@ def token_lines(policy: CallerPolicy, jwt: Jwt, found: str, wanted: str) -> Iter
 
 
 def _usable(jwt: Jwt) -> tuple[PublicKey, ...]:
-    # This HAProxy verifies no Edwards signatures.
-    return tuple(key for key in public_keys(jwt.jwks) if key.algorithm != "EdDSA")
+    return tuple(key for key in public_keys(jwt.jwks) if key.algorithm != EDWARDS)
 
 
 def _key_file(policy: CallerPolicy, number: int) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import socket
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from controlplane.domain.routing.callers import (
     Credential,
     CredentialType,
     Grant,
+    Jwt,
 )
 from controlplane.domain.routing.route import Route
 from controlplane.domain.routing.tls import Certificate, TlsVersion
@@ -116,11 +118,13 @@ class Secured:
     folder: Path
     port: int
 
-    def get(self, host: str, path: str, client: str = "", server: str = "") -> str:
+    def get(
+        self, host: str, path: str, client: str = "", server: str = "", trusted: str = "hosts.pem"
+    ) -> str:
         """The status that curl gets, "" when there is none."""
         name = server or host
         command = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "5"]
-        command += ["--cacert", str(self.folder / "hosts.pem"), "-H", f"host: {host}"]
+        command += ["--cacert", str(self.folder / trusted), "-H", f"host: {host}"]
         command += ["--connect-to", f"{name}:443:127.0.0.1:{self.port}"]
         if client:
             held = self.folder / client
@@ -203,6 +207,27 @@ def test_a_client_certificate(secured: Secured) -> None:
     assert secured.get(PAY, "/", client="second", server=SHOP) == "401"
 
 
+def test_a_renewed_certificate_is_taken_over_the_socket(secured: Secured) -> None:
+    """The two commands of docs/tls.md."""
+    hosts = authority("hosts")
+    chain, key = hosts.issue("shop", x509.DNSName(SHOP))
+    place = secured.folder / "shop.pem"
+    socket_file = secured.folder / "socket"
+    (secured.folder / "new.pem").write_text(hosts.pem)
+    assert "Transaction created" in _told(socket_file, f"set ssl cert {place} <<\n{chain}{key}\n")
+    assert "Success" in _told(socket_file, f"commit ssl cert {place}\n")
+    assert secured.get(SHOP, "/", trusted="new.pem") == "200"
+    assert secured.get(SHOP, "/") == ""
+
+
+def _told(place: Path, command: str) -> str:
+    with socket.socket(socket.AF_UNIX) as one:
+        one.connect(str(place))
+        one.sendall(command.encode())
+        with one.makefile("r") as answer:
+            return answer.read()
+
+
 def test_what_haproxy_cannot_check_is_told() -> None:
     folder = Path("/certificates")
     named = replace(
@@ -210,7 +235,11 @@ def test_what_haproxy_cannot_check_is_told() -> None:
         credentials=(Credential(policy="key", type=CredentialType.SAN, value="spiffe://a"),),
     )
     odd = Certificate(name="odd", chain_file=str(folder / "a.pem"), key_file=str(folder / "b.pem"))
-    wanted = site(9_001, 10_000, consumers=(named,), certificates=(odd,))
+    edwards = '{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "' + "A" * 43 + '"}]}'
+    newer = CallerPolicy(name="newer", jwt=Jwt(issuer="id", jwks=edwards))
+    wanted = site(
+        9_001, 10_000, consumers=(named,), certificates=(odd,), callers=(*POLICIES, newer)
+    )
     wanted = replace(
         wanted,
         gateways=tuple(replace(group, tls_port=443) for group in wanted.gateways),
@@ -221,6 +250,7 @@ def test_what_haproxy_cannot_check_is_told() -> None:
     assert {(note.code, note.subject) for note in made.notes} == {
         ("caller_policy_unsupported", "caller/signed"),
         ("caller_credential_unsupported", "caller/broken"),
+        ("caller_credential_unsupported", "caller/newer"),
         ("caller_credential_unsupported", "consumer/partner"),
         ("certificate_not_loadable", "certificate/odd"),
     }
