@@ -141,9 +141,13 @@ def _prefixes_of(start: str) -> Iterator[str]:
 def _open_whitelists(
     host: str, ordered: Sequence[Route], refusals: Sequence[Route]
 ) -> Iterator[Conflict]:
-    """Routes for every path that come before the refusal of what is not listed."""
+    """Routes for every path that come before the refusal of what is not listed.
+
+    The refusal of another whitelist, for a channel, lets nothing through.
+    """
+    doors = [route for route in ordered if route not in refusals]
     for wall in (wall for wall in refusals if host in wall.hosts):
-        for route in ordered:
+        for route in doors:
             before = order_at_one_path(route) < order_at_one_path(wall)
             if route.path == wall.path and before and can_meet(route, wall):
                 kind = ConflictKind.OPEN_WHITELIST

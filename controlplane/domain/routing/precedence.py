@@ -41,8 +41,11 @@ def is_parameter(segment: str | None) -> bool:
 def path_order(path: PathMatch) -> tuple[int, ...]:
     """Sort key of a path rule: compared segment by segment, expressions after all others."""
     rule = pattern(path)
-    if rule is None:
-        return (Rank.PREFIX_END + 1,)
+    return (Rank.PREFIX_END + 1,) if rule is None else pattern_order(rule)
+
+
+def pattern_order(rule: Pattern) -> tuple[int, ...]:
+    """Sort key of patterns: of those that match a path the tree finds the smallest first."""
     ranks = [Rank.PARAMETER if part is None else Rank.LITERAL_OR_WHOLE for part in rule.segments]
     return (*ranks, Rank.LITERAL_OR_WHOLE if rule.whole else Rank.PREFIX_END)
 
