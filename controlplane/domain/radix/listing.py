@@ -5,8 +5,8 @@ readers of JSON refuse that. The same tree gives the same list.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
 
 from controlplane.domain.radix.node import Node
 from controlplane.domain.radix.tree import Tree
@@ -19,8 +19,10 @@ Numbers = tuple[int, ...]
 class ListedNode:
     """A node whose values are numbers, and that names others by their place in the list."""
 
+    SPARSE: ClassVar[bool] = True
+
     rest: tuple[str, ...] = ()
-    children: Mapping[str, int] = field(default_factory=dict)
+    children: Mapping[str, int] | None = None
     parameter: int | None = None
     whole: Numbers | None = None
     prefix: Numbers | None = None
@@ -52,7 +54,7 @@ def listed(tree: Tree[V], numbers: Callable[[V], Numbers]) -> ListedTree:
         found.append(
             ListedNode(
                 rest=tuple(node.rest),
-                children=places,
+                children=places or None,
                 parameter=parameter,
                 whole=None if node.whole is None else numbers(node.whole),
                 prefix=None if node.prefix is None else numbers(node.prefix),
@@ -71,9 +73,10 @@ def tree_of(tree: ListedTree, value: Callable[[Numbers], V]) -> Tree[V]:
     built: dict[int, Node[V]] = {}
     for at in range(len(tree.nodes) - 1, -1, -1):
         node = tree.nodes[at]
+        below = node.children or {}
         built[at] = Node(
             rest=list(node.rest),
-            children={segment: built.pop(below) for segment, below in node.children.items()},
+            children={segment: built.pop(number) for segment, number in below.items()},
             parameter=None if node.parameter is None else built.pop(node.parameter),
             whole=None if node.whole is None else value(node.whole),
             prefix=None if node.prefix is None else value(node.prefix),

@@ -75,7 +75,7 @@ def _fulfils(value: str, condition: Condition) -> bool:
             return value.startswith(condition.value)
         case TextMatchType.REGULAR_EXPRESSION:
             return compiled(condition.value).fullmatch(value) is not None
-        case TextMatchType.PRESENT | TextMatchType.ABSENT:
+        case _:
             return condition.type is TextMatchType.PRESENT
 
 

@@ -75,7 +75,7 @@ def _text(condition: Condition) -> Callable[[str | None], bool]:
             return lambda text: text is not None
         case TextMatchType.ABSENT:
             return lambda text: text is None
-        case TextMatchType.REGULAR_EXPRESSION:
+        case _:
             return _whole(compiled(value))
 
 

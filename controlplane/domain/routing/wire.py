@@ -4,7 +4,7 @@ Written for `/v1/routes`, read by the gateway agent. Each route stands once, wit
 default; the trees name routes by number. The same routes give the same bytes.
 """
 
-import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -48,7 +48,7 @@ def encoded(table: Table) -> bytes:
         for name, host in table.hosts.items()
     }
     ordered = tuple(routes[name] for name in numbers)
-    return canonical.encode(_sparse(_Document(format=FORMAT, routes=ordered, hosts=hosts)))
+    return canonical.encode(_Document(format=FORMAT, routes=ordered, hosts=hosts))
 
 
 def decoded(data: bytes, registry: Registry = PROVIDED) -> Table:
@@ -60,11 +60,11 @@ def decoded(data: bytes, registry: Registry = PROVIDED) -> Table:
     document = canonical.decode(_Document, data)
     if document.format != FORMAT:
         raise _unreadable(f"format {document.format}, this version reads {FORMAT}")
-    rules = [rule_of(route, registry) for route in document.routes]
     try:
+        rules = [rule_of(route, registry) for route in document.routes]
         hosts = {name: _host(host, rules) for name, host in document.hosts.items()}
-    except LookupError as error:
-        raise _unreadable(f"no route or node {error}") from error
+    except (LookupError, re.error) as error:
+        raise _unreadable(f"no such route, node, function or expression: {error}") from error
     for name, host in hosts.items():
         if found := faults(host.tree):
             raise _unreadable(f"tree of {name}: {found[0]}")
@@ -82,24 +82,3 @@ def _host(host: _Host, rules: list[Rule]) -> HostTable:
 
 def _unreadable(why: str) -> Invalid:
     return Invalid("route_table_unreadable", f"cannot read the route table: {why}")
-
-
-def _sparse(value: object) -> object:
-    """The value as JSON's types, without fields that have their default."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            field.name: _sparse(found)
-            for field in dataclasses.fields(value)
-            if (found := getattr(value, field.name)) != _default(field)
-        }
-    if isinstance(value, Mapping):
-        return {key: _sparse(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return [_sparse(item) for item in value]
-    return value
-
-
-def _default(field: "dataclasses.Field[object]") -> object:
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return field.default
