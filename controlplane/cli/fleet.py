@@ -10,8 +10,8 @@ import typer
 
 from controlplane.cli import output
 from controlplane.cli.connection import JsonOption, ReasonOption, connect
-from controlplane.cli.failures import in_file
-from controlplane.domain.errors import Invalid, NotFound
+from controlplane.cli.failures import EXIT_CODES, in_file
+from controlplane.domain.errors import Invalid, NotFound, Refused
 
 if TYPE_CHECKING:
     from controlplane.cli.client import Body
@@ -81,6 +81,9 @@ def apply(
         )
     _show(answer, as_json)
     output.note(f"generation {answer['generation']} is in force")
+    if answer["held"]:
+        # What was left out was refused; the rest is in force.
+        raise typer.Exit(EXIT_CODES[Refused])
 
 
 def diff(context: typer.Context, file: FileOption, as_json: JsonOption = False) -> None:
@@ -112,6 +115,8 @@ def _show(answer: Mapping[str, Any], as_json: bool) -> None:
         output.emit(answer)
         return
     show_changes(answer["changes"])
+    for one in answer["held"]:
+        output.note(f"held as it was: route {one['route']}: {one['reason']}")
 
 
 def show_changes(lines: Sequence[Mapping[str, Any]]) -> None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from controlplane.domain import canonical
 from controlplane.domain.access import Principal
 from controlplane.domain.findings import Observation
-from controlplane.domain.fleet_order import normalized
+from controlplane.domain.fleet_order import normalized, ordered
 from controlplane.domain.routing.checks import CheckResult, HeldChange, checked
-from controlplane.domain.routing.release import Life, LifeEvent
+from controlplane.domain.routing.release import Life, LifeEvent, Release
 from controlplane.domain.routing.revision import RouteRevision
 from controlplane.domain.routing.route import Route
 from controlplane.domain.routing.whitelist import refusal
@@ -82,6 +82,21 @@ def _with_earlier(current: Fleet, wanted: Fleet, held: set[str]) -> Fleet:
     lists = [w for w in wanted.whitelists if refusal(w).id not in held]
     lists += [w for w in current.whitelists if refusal(w).id in held]
     return normalized(replace(wanted, routes=tuple(routes), whitelists=tuple(lists)))
+
+
+def carried(current: Fleet, document: Fleet) -> tuple[Release, ...]:
+    """The releases beside a document; one that is gray over a route that changes stops.
+
+    Its author did not see the form that the document has, and its end would undo that.
+    """
+    before = {route.id: route for route in current.routes}
+    after = {route.id: ordered(route) for route in document.routes}
+    return tuple(
+        replace(release, life=Life.DRAFT, gray=None, step=0)
+        if release.life is Life.GRAY and before.get(release.route.id) != after.get(release.route.id)
+        else release
+        for release in current.releases
+    )
 
 
 def observations(found: Judged) -> Iterator[Observation]:

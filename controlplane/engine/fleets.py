@@ -18,7 +18,14 @@ from controlplane.domain.routing.checks import HeldChange
 from controlplane.domain.routing.revision import RouteRevision
 from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.domain.topology import Fleet
-from controlplane.engine.fleet_change import Edit, Judged, judged, observations, revisions
+from controlplane.engine.fleet_change import (
+    Edit,
+    Judged,
+    carried,
+    judged,
+    observations,
+    revisions,
+)
 from controlplane.engine.fleet_difference import ChangeLine
 from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.pokes import Pokes
@@ -261,7 +268,7 @@ class Fleets:
 
 def _documented(fleet: Fleet) -> Callable[[Fleet], Fleet]:
     """A document says nothing about drafts and releases: they stay."""
-    return lambda current: replace(fleet, releases=current.releases)
+    return lambda current: replace(fleet, releases=carried(current, fleet))
 
 
 def _made(change: Callable[[Fleet], Fleet], base: Fleet, now_s: float) -> Judged:

@@ -91,6 +91,19 @@ def test_conflicts_are_said_beside_the_answer(declared: Run, tmp_path: Path) -> 
     assert f"{file}:1:10" in done.err
 
 
+def test_a_file_with_a_failing_check_says_what_is_held(declared: Run, tmp_path: Path) -> None:
+    text = FLEET.read_text(encoding="utf-8")
+    file = tmp_path / "fleet.yaml"
+    bad = "id: everything-else\n    checks: [{path: /search}]"
+    file.write_text(text.replace("id: everything-else", bad), encoding="utf-8")
+    done = declared("apply", "-f", str(file))
+    assert done.code == 5
+    assert (
+        "held as it was: route everything-else: check of route everything-else: GET "
+        "localhost/search must get route everything-else, and gets route tickets-search"
+    ) in done.err
+
+
 @pytest.mark.parametrize("steps", ["5", "5%:soon", "x%", "edge"])
 def test_steps_that_cannot_be_read(declared: Run, steps: str) -> None:
     done = declared("routes", "gray", "v2", "--steps", steps)

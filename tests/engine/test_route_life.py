@@ -116,7 +116,7 @@ async def test_a_rollback_needs_an_earlier_form(house: House) -> None:
         await house.life.rollback("r", WISH)
     with pytest.raises(NotFound, match="never published"):
         await house.life.rollback("nobody", WISH)
-    await house.life.write(replace(NEW, id="q"), WISH)
+    await house.life.write(replace(NEW, id="q", priority=1), WISH)
     await house.life.publish("q", WISH)
     (revision,) = await house.life.revisions("q", 5)
     with pytest.raises(NotFound, match="is of route q"):
@@ -128,7 +128,7 @@ async def test_a_rollback_needs_an_earlier_form(house: House) -> None:
 
 async def test_the_whole_table_goes_back_to_a_generation(house: House) -> None:
     before, generation = house.bytes(), house.rig.fleets.current.generation
-    for one in (NEW, replace(NEW, id="q")):
+    for one in (NEW, replace(NEW, id="q", priority=1)):
         await house.life.write(one, WISH)
         await house.life.publish(one.id, WISH)
     await house.life.rollback_table(generation, WISH, force=True)
@@ -139,6 +139,12 @@ async def test_the_whole_table_goes_back_to_a_generation(house: House) -> None:
     )
     with pytest.raises(Conflict, match="names service tickets"):
         await house.life.rollback_table(generation, WISH, force=True)
+
+
+async def test_two_routes_for_the_same_requests_are_not_published(house: House) -> None:
+    await house.life.write(replace(NEW, id="q"), WISH)
+    with pytest.raises(Conflict, match="exactly the requests of route r"):
+        await house.life.publish("q", WISH)
 
 
 async def test_a_retired_route_is_gone_and_comes_back_as_it_was(house: House) -> None:
@@ -173,6 +179,18 @@ async def test_a_file_leaves_drafts_and_releases_alone(house: House) -> None:
     await house.rig.fleets.apply(declared(OLD, replace(OLD, id="q", priority=1)), OPERATOR)
     assert house.life.item("r").life is Life.DRAFT
     assert (await house.rig.restart()).fleets.current.fleet.releases
+
+
+async def test_a_file_that_changes_a_route_stops_its_gray_release(house: House) -> None:
+    await house.life.write(NEW, WISH)
+    await house.life.start_gray("r", BY_USER, WISH)
+    other = replace(OLD, id="q", priority=1)
+    await house.rig.fleets.apply(declared(OLD, other), OPERATOR)
+    assert house.life.item("r").life is Life.GRAY
+    await house.rig.fleets.apply(declared(replace(OLD, timeout_ms=5), other), OPERATOR)
+    assert house.life.item("r").life is Life.DRAFT
+    await house.settle()
+    assert house.published() == ["q tickets", "r tickets"]
 
 
 async def test_a_gray_release_goes_from_step_to_step_while_its_gate_is_open(house: House) -> None:
