@@ -1,7 +1,7 @@
 """A site whose routes want to know their callers, and what each data plane must answer.
 
 `cases` are requests with the status that every plane must give, whatever it is made of; `echo` is a
-service that answers with the headers that it was sent.
+service that answers with the headers that it was sent, and knows the issuer's keys.
 """
 
 import contextlib
@@ -40,6 +40,10 @@ POLICIES = (
         otherwise="somebody",
     ),
     CallerPolicy(name="signed", signature=RequestSignature()),
+    CallerPolicy(
+        name="fetched",
+        jwt=Jwt(issuer=ISSUER, jwks_service="echo", jwks_path="/keys", jwks_period_s=1),
+    ),
     # A broken one takes nothing else with it.
     CallerPolicy(name="broken", jwt=Jwt(issuer=ISSUER, jwks_service="web")),
 )
@@ -68,6 +72,11 @@ CONSUMERS = (
         name="operator",
         credentials=(credential("staff", CredentialType.CLAIM, "user-1"),),
         grants=(Grant(labels=PAY), Grant(routes=("both",))),
+    ),
+    Consumer(
+        name="desk",
+        credentials=(credential("fetched", CredentialType.CLAIM, "desk-7"),),
+        grants=(Grant(routes=("fetched",)),),
     ),
     Consumer(name="somebody", grants=(Grant(routes=("page",)),)),
     Consumer(name="idle", credentials=(key_of("key", "idle"),)),
@@ -102,6 +111,7 @@ ROUTES = (
     guarded("page", "users"),
     guarded("signed", "signed"),
     guarded("half", "key", "signed"),
+    guarded("fetched", "fetched"),
     guarded("broken", "broken"),
 )
 
@@ -201,7 +211,7 @@ class _Echo(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         told = {name.lower(): self.headers.get_all(name) for name in self.headers}
-        body = json.dumps(told).encode()
+        body = (issuer().jwks if self.path == "/keys" else json.dumps(told)).encode()
         self.send_response(200)
         self.send_header("content-length", str(len(body)))
         self.end_headers()

@@ -200,6 +200,13 @@ def test_everything_is_read_in_canonical_order_and_written_back() -> None:
         ("zones: [{name: z, sources: [10.0.0.1/8]}]", "zones[0].sources[0]", "10.0.0.0/8"),
         ("gateways: [{name: g, zone: z}]", "gateways[0].zone", "a declared zone"),
         ("gateways: [{name: g, listen_port: 80, tls_port: 80}]", "gateways[0].tls_port", "another"),
+        (
+            "zones: [{name: z, functions: [l4]}]\ngateways: [{name: g, zone: z}, {name: h}]\n"
+            "routes: [{id: r, service: web},"
+            " {id: s, service: web, gateways: [g, h], path: {value: /s}}]",
+            "routes",
+            "zone has anonymous",
+        ),
         ("routes: [{id: r, service: web, tls: t}]", "routes[0].tls", "a declared certificate"),
         (
             "routes: [{id: r, service: web, authentication: [k]}]",

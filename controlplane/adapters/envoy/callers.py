@@ -42,7 +42,7 @@ from controlplane.domain.routing.authorization import declared_id
 from controlplane.domain.routing.caller_support import unsupported
 from controlplane.domain.routing.callers import (
     CONSUMER_HEADER,
-    IDENTITY_HEADERS,
+    REMOVED_HEADERS,
     CallerMethod,
     CallerPolicy,
     Consumer,
@@ -97,7 +97,7 @@ def filters(wanted: CallerFilters | None) -> list[manager_pb2.HttpFilter]:
 def early_mutation() -> extension_pb2.TypedExtensionConfig:
     """Takes headers of identity from requests before a route is looked for."""
     message = early_pb2.HeaderMutation()
-    for name in IDENTITY_HEADERS:
+    for name in REMOVED_HEADERS:
         message.mutations.add().remove = name
     return extension_pb2.TypedExtensionConfig(name="identity", typed_config=packed(message))
 

@@ -11,7 +11,7 @@ from controlplane.adapters.haproxy.access import Access
 from controlplane.adapters.haproxy.quoting import in_quotes, word
 from controlplane.adapters.haproxy.table import EVERY_HOST, Table
 from controlplane.adapters.haproxy.targets import NO_ROUTE
-from controlplane.domain.routing.callers import IDENTITY_HEADERS
+from controlplane.domain.routing.callers import REMOVED_HEADERS
 from controlplane.domain.routing.normalization import LONGEST_PATH
 from controlplane.domain.routing.pcre import first_part
 from controlplane.domain.routing.request import REQUEST_ID, STICKY_COOKIE
@@ -62,7 +62,7 @@ def _normal_form() -> Iterator[str]:
 
 def _identity(asks: Asks) -> Iterator[str]:
     """Who asks: the sticky cookie, or the id of the request, which becomes the cookie."""
-    for header in IDENTITY_HEADERS:
+    for header in REMOVED_HEADERS:
         yield f"http-request del-header {header}"
     yield (
         f"http-request set-header {REQUEST_ID} %[uuid()] "

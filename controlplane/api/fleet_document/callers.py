@@ -20,7 +20,7 @@ from controlplane.api.fleet_document.reading import (
 )
 from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.callers import (
-    IDENTITY_HEADERS,
+    REMOVED_HEADERS,
     ApiKey,
     CallerMethod,
     CallerPolicy,
@@ -100,7 +100,7 @@ def _header(place: Place) -> str:
     value = ARGUMENT(place)
     if value != value.lower():
         place.report("a header's name in lower case")
-    elif value in IDENTITY_HEADERS:
+    elif value in REMOVED_HEADERS:
         place.report("another header: gateways remove this one from requests")
     return value
 

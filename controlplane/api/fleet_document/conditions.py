@@ -23,7 +23,7 @@ from controlplane.api.fleet_document.reading import (
     name,
     text_of,
 )
-from controlplane.domain.routing.callers import IDENTITY_HEADERS
+from controlplane.domain.routing.callers import REMOVED_HEADERS
 from controlplane.domain.routing.functions import faults
 from controlplane.domain.routing.normalization import Refusal, normalized
 from controlplane.domain.routing.provided_functions import PROVIDED
@@ -141,7 +141,7 @@ def _condition(place: Place) -> Condition:
     entries = fields(place, ("part", "name", "type", "value"))
     part = entries.optional("part", choice(Part), Part.HEADER)
     named = entries.required("name", NAMES[part], "")
-    if part is Part.HEADER and named in IDENTITY_HEADERS:
+    if part is Part.HEADER and named in REMOVED_HEADERS:
         entries.places["name"].report("another header; gateways remove this one from requests")
     if part is Part.HEADER and named in HOST_HEADERS:
         entries.places["name"].report("another header; a route has hosts for this one")

@@ -1,6 +1,7 @@
 """Text -> Fleet or one route, or every error at once with its place. Called by the API."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 from controlplane.api.fleet_document.findings import Enough, Findings
 from controlplane.api.fleet_document.lookalikes import forms
@@ -8,6 +9,7 @@ from controlplane.api.fleet_document.nodes import Table, compose
 from controlplane.api.fleet_document.reading import Place
 from controlplane.api.fleet_document.routes import Surroundings, addressed_route
 from controlplane.api.fleet_document.sections import fleet
+from controlplane.api.fleet_document.zones import check_zones
 from controlplane.domain.fleet_order import normalized
 from controlplane.domain.routing.route import Route
 from controlplane.domain.topology import Fleet
@@ -55,6 +57,7 @@ def parse_route(text: str, route_id: str, fleet: Fleet, now_s: float) -> Route:
         place = Place(node=root, path="", findings=findings)
         parsed = addressed_route(place, around, route_id)
         _check_look(place, route_id, fleet)
+        check_zones(place, replace(fleet, routes=(parsed,), l4_routes=()))
     findings.raise_if_any()
     return parsed
 

@@ -27,7 +27,7 @@ from controlplane.api.fleet_document.reading import (
 from controlplane.api.fleet_document.routes import Surroundings, l4_routes, routes, whitelists
 from controlplane.api.fleet_document.services import service
 from controlplane.api.fleet_document.sources import source
-from controlplane.api.fleet_document.zones import certificate, zone
+from controlplane.api.fleet_document.zones import certificate, check_zones, zone
 from controlplane.domain.routing.callers import CallerMethod
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Pool, Role
 
@@ -75,7 +75,7 @@ def fleet(place: Place, now_s: float = 0.0) -> Fleet:
         "pools", lambda at: _named(at, lambda item: _pool(item, datacenters)), ()
     )
     sites = Sites(datacenters=datacenters, pools={pool.name: pool.datacenter for pool in pools})
-    return Fleet(
+    read = Fleet(
         datacenters=entries.required("datacenters", _datacenters, ()),
         pools=pools,
         services=entries.optional(
@@ -97,6 +97,8 @@ def fleet(place: Place, now_s: float = 0.0) -> Fleet:
         zones=entries.optional("zones", lambda at: _named(at, zone), ()),
         metric_sources=entries.optional("metric_sources", lambda at: _named(at, source), ()),
     )
+    check_zones(entries.places.get("routes", place), read)
+    return read
 
 
 def _declared(root: Node, section: str, name_key: str = "name") -> Collection[str]:

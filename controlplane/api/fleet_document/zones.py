@@ -4,7 +4,8 @@ from controlplane.api.fleet_document.callers import FILE
 from controlplane.api.fleet_document.conditions import several, sources
 from controlplane.api.fleet_document.reading import Place, choice, fields, name
 from controlplane.domain.routing.tls import Certificate, TlsVersion
-from controlplane.domain.routing.zones import Zone, ZoneFunction
+from controlplane.domain.routing.zones import Zone, ZoneFunction, missing_functions
+from controlplane.domain.topology import Fleet
 
 
 def certificate(place: Place) -> Certificate:
@@ -21,6 +22,21 @@ def certificate(place: Place) -> Certificate:
     if read.chain_file and read.key_file and read.key_file.rpartition("/")[0] != folder:
         entries.places["key_file"].report(f"a file in {folder}, so that both are renewed at once")
     return read
+
+
+def check_zones(place: Place, declared: Fleet) -> None:
+    """Report routes that name a gateway group whose zone does not do what they need."""
+    zones = {one.name: one for one in declared.zones}
+    groups = {group.name: zones[group.zone] for group in declared.gateways if group.zone in zones}
+    for route in (*declared.routes, *declared.l4_routes):
+        for group in route.gateways:
+            missing = missing_functions(route, groups[group]) if group in groups else ()
+            if missing:
+                place.report(
+                    f"groups whose zone has {', '.join(missing)}, or that function in zone "
+                    f"{groups[group].name}",
+                    f"route {route.id} for gateway group {group}",
+                )
 
 
 def zone(place: Place) -> Zone:

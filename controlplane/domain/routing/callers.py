@@ -15,6 +15,14 @@ from controlplane.domain.routing.route import Part
 CONSUMER_HEADER = "x-consumer"
 POLICY_HEADER = "x-consumer-policy"
 IDENTITY_HEADERS = (CONSUMER_HEADER, POLICY_HEADER)
+# Many services take `x_consumer` for `x-consumer`, so no spelling may come in.
+REMOVED_HEADERS = (
+    *IDENTITY_HEADERS,
+    "x_consumer",
+    "x_consumer_policy",
+    "x_consumer-policy",
+    "x-consumer_policy",
+)
 
 
 class CallerMethod(StrEnum):

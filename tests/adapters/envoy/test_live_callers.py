@@ -15,6 +15,7 @@ from controlplane.domain.routing.zones import Zone
 from controlplane.domain.topology import Fleet
 from tests.adapters.envoy.site import Live, fleet, running, service, snapshot
 from tests.caller_site import CONSUMERS, KEY, POLICIES, ROUTES, cases, echo, key_of
+from tests.credentials import issuer, stranger
 
 
 def declared(live: Live, **sections: object) -> Fleet:
@@ -70,9 +71,18 @@ async def test_who_is_unknown_is_told_how_to_be_known(live: Live) -> None:
 
 
 async def test_a_service_learns_who_asks_and_nobody_can_pretend(live: Live) -> None:
-    lies = {"x-consumer": "operator", "X-Consumer-Policy": "staff"}
+    lies = {"x-consumer": "operator", "X-Consumer-Policy": "staff", "x_consumer": "operator"}
     told = json.loads((await live.get("/whoami", **lies, **{"x-api-key": KEY})).text)
     assert (told["x-consumer"], told["x-consumer-policy"]) == (["partner"], ["key"])
+    assert "x_consumer" not in told
+
+
+async def test_keys_of_tokens_may_come_from_a_service(live: Live) -> None:
+    token = issuer().token("desk-7")
+    headers = {"authorization": f"Bearer {token}"}
+    await until(live, "/fetched", 200, **headers)
+    forged = {"authorization": f"Bearer {stranger().token('desk-7')}"}
+    assert (await live.get("/fetched", **forged)).status_code == 401
 
 
 async def test_a_quota(live: Live) -> None:

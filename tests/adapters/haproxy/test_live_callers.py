@@ -86,9 +86,10 @@ def test_who_is_unknown_is_told_how_to_be_known(client: Client) -> None:
 
 
 def test_a_service_learns_who_asks_and_nobody_can_pretend(client: Client) -> None:
-    lies = (("x-consumer", "operator"), ("X-Consumer-Policy", "staff"), ("x-api-key", KEY))
-    told = json.loads(client.ask("/whoami", headers=lies).body)
+    lies = (("x-consumer", "operator"), ("X-Consumer-Policy", "staff"), ("x_consumer", "operator"))
+    told = json.loads(client.ask("/whoami", headers=(*lies, ("x-api-key", KEY))).body)
     assert (told["x-consumer"], told["x-consumer-policy"]) == (["partner"], ["key"])
+    assert "x_consumer" not in told
 
 
 def test_a_quota(client: Client) -> None:
@@ -250,6 +251,7 @@ def test_what_haproxy_cannot_check_is_told() -> None:
     assert {(note.code, note.subject) for note in made.notes} == {
         ("caller_policy_unsupported", "caller/signed"),
         ("caller_credential_unsupported", "caller/broken"),
+        ("caller_credential_unsupported", "caller/fetched"),
         ("caller_credential_unsupported", "caller/newer"),
         ("caller_credential_unsupported", "consumer/partner"),
         ("certificate_not_loadable", "certificate/odd"),
