@@ -123,6 +123,8 @@ class Models:
         audit = self._log.audit("model.add", author, reason)
         stored = await self._registry.add(data, self._now(), audit)
         async with self._stepping:
+            # Another call may have promoted it since, or another one in its place.
+            stored = await self._stored(stored)
             if Alias.CHAMPION in stored.aliases:
                 await self._mend(stored)
                 return stored
@@ -137,8 +139,7 @@ class Models:
                 self._shadows[stored.service] = model
                 self._enrolled_s[stored.service] = step.time_s
                 self._forget(stored.service, Alias.SHADOW)
-        stored_now = [one for one in await self.all(stored.service) if one.digest == stored.digest]
-        return stored_now[0]
+        return await self._stored(stored)
 
     async def promote(
         self,
@@ -229,6 +230,11 @@ class Models:
         self._refused.pop(step.service, None)
         if step.event is PromotionEvent.REFUSED:
             self._refused[step.service] = written
+
+    async def _stored(self, known: StoredModel) -> StoredModel:
+        """As it is now."""
+        newest = await self._registry.all(known.service)
+        return next(one for one in newest if one.digest == known.digest)
 
     async def _mend(self, stored: StoredModel) -> None:
         if stored.service not in self._champions:

@@ -96,6 +96,28 @@ async def test_a_rollback_goes_back_and_never_forth() -> None:
     assert (await rig.restart()).models.champions == {"tickets": LearnedModel(digest="m1")}
 
 
+async def test_an_upload_of_what_is_promoted_meanwhile_is_no_challenger_of_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig = await _rig()
+    await _enroll(rig, "m1")
+    add = MemoryModelRegistry.add
+
+    async def slow(*arguments: Any) -> Any:
+        stored = await add(*arguments)
+        await rig.models.promote("tickets", "m1", OPERATOR)
+        return stored
+
+    monkeypatch.setattr(MemoryModelRegistry, "add", slow)
+    stored = await rig.models.enroll(b"tickets:m1", OPERATOR)
+    assert stored.aliases == (Alias.CHAMPION,)
+    assert rig.models.shadows == (await rig.restart()).models.shadows == {}
+    assert [event for event, _ in await _events(rig)] == [
+        PromotionEvent.ENROLLED,
+        PromotionEvent.PROMOTED,
+    ]
+
+
 async def test_what_is_not_declared_or_not_of_the_service_is_not_promoted() -> None:
     rig = await _rig()
     await _enroll(rig, "m1", "orders")
