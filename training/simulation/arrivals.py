@@ -95,6 +95,9 @@ def read_trace(path: Path, peak_rps: float) -> FloatArray:
         raise Invalid("trace_invalid", f"{path}: {error.strerror}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise Invalid("trace_invalid", f"{path}: needs a column count: {error}") from error
+    if not ((counts >= 0) & (counts < np.inf)).all():
+        message = f"{path}: a count is missing, negative or infinite; a minute without is 0"
+        raise Invalid("trace_invalid", message)
     high = np.quantile(counts, 0.995) if counts.size else 0.0
     if not high > 0:
         raise Invalid("trace_invalid", f"{path} has no arrivals")

@@ -44,7 +44,13 @@ def test_a_trace_is_scaled_to_the_peak(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a,b\n1,2\n", "period,count\nx,many\n", "period,count\n1,0\n"]
+    "text",
+    [
+        "",
+        "a,b\n1,2\n",
+        *(f"period,count\n1,9\n2,{cell}\n" for cell in ("many", "nan", "-5", "inf", "1e400")),
+        "period,count\n1,0\n",
+    ],
 )
 def test_a_bad_trace_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "trace.csv"
