@@ -44,6 +44,7 @@ def test_the_table_goes_out_and_the_files_are_written(tmp_path: Path) -> None:
     [
         (("--strategies", "hybird"), "contestant_unknown"),
         (("--strategies", ","), "option_invalid"),
+        (("--worlds", "W1,w1"), "two worlds are called W1"),
         (("--days", "0"), "--days"),
         (("--days", "300", "--json", "/"), "out_unwritable"),
         (("--days", "300", "--json", "x", "--html", "./x"), "option_invalid"),

@@ -156,8 +156,11 @@ def _check(plan: Plan) -> None:
         if contestant(label).label in reference.labels():
             message = f"{label!r} is always there, as a reference: leave it out"
             raise Invalid("contestant_invalid", message)
-    for name in plan.worlds:
-        load_world(name)
+    names = [load_world(name).name for name in plan.worlds]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        message = f"two worlds are called {', '.join(twice)}: give each file a `name` of its own"
+        raise Invalid("option_invalid", message)
 
 
 def _batches(seeds: Sequence[int], size: int) -> list[tuple[int, ...]]:
