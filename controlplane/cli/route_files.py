@@ -126,6 +126,8 @@ def _show(answer: Mapping[str, Any], file: str) -> None:
     for note in answer["notes"]:
         times = f" ({note['count']} times)" if note["count"] > 1 else ""
         output.note(f"{file}:{note['line']}:{note['column']}: {note['message']}{times}")
+    for conflict in answer["conflicts"]:
+        output.note(f"note: {conflict['message']}")
     verb = "would be imported" if answer["dry_run"] else "imported"
     output.note(f"{answer['imported']} routes {verb}; generation {answer['generation']}")
     if answer["objection"]:

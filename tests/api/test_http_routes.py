@@ -418,13 +418,6 @@ def test_what_is_no_resource_is_refused() -> None:
     assert error.value.code == "route_file_unreadable"
 
 
-def test_requests_of_a_more_specific_host_are_noted() -> None:
-    text = resource(rule(), "hostnames: ['*.example']", "wide")
-    text += "---" + resource(rule(), "hostnames: [a.example]")
-    (note,) = imported(text).notes.all
-    assert "a.example gets no route of *.example" in note.message
-
-
 def test_an_export_leaves_out_what_it_cannot_say() -> None:
     plain = Route(id="Plain_1", service="tickets")
     cases = {

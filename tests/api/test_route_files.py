@@ -58,13 +58,15 @@ async def test_a_whitelist_is_declared_for_the_hosts_of_the_file(
     house: House, declared: httpx.AsyncClient
 ) -> None:
     params = {"format": "openapi", "whitelist": "true", "channel": "X-Channel=mini program"}
+    params["collection"] = "mini"
     content = (await declared.post("/v1/routes:import", params=params, content=API)).json()
-    assert content["whitelists"] == ["shop.example"]
+    assert content["whitelists"] == ["mini"]
     (whitelist,) = house.fleets.current.fleet.whitelists
     assert whitelist.hosts == ("shop.example",)
     (condition,) = whitelist.channel
     assert (condition.name, condition.value) == ("x-channel", "mini program")
-    routes = [r for r in house.fleets.current.fleet.routes if r.id.startswith("tickets.v1")]
+    routes = [r for r in house.fleets.current.fleet.routes if r.id.startswith("mini.v1")]
+    assert len(routes) == 2
     assert all(route.conditions == (condition,) for route in routes)
 
 
@@ -104,7 +106,8 @@ async def test_ids_of_one_file_that_look_like_others_are_findings(
         ({"host": "Shop.example"}, "host is 'Shop.example'"),
         ({"gateway": "outer"}, "a declared group: edge"),
         ({"collection": "a b"}, "collection is 'a b'"),
-        ({"channel": "x-a=1"}, "beside whitelist only"),
+        ({"channel": "x-a=1", "collection": "a"}, "beside whitelist and collection only"),
+        ({"channel": "x-a=1", "whitelist": "true"}, "beside whitelist and collection only"),
         ({"whitelist": "true", "channel": "x-a"}, "HEADER=VALUE"),
     ],
 )
@@ -228,3 +231,37 @@ async def test_a_route_whose_own_check_fails_is_held_and_the_others_come(
     assert [one["route"] for one in content["held"]] == ["a"]
     assert content["imported"] == 1
     assert "b" in {route.id for route in house.fleets.current.fleet.routes}
+
+
+async def test_conflicts_of_imported_routes_are_told_and_no_others(
+    declared: httpx.AsyncClient,
+) -> None:
+    text = "id,path,match,hosts\nwide,/a,Exact,*.example\nnarrow,/b,Exact,a.example\n"
+    params = {"format": "csv", "service": "tickets"}
+    content = (await declared.post("/v1/routes:import", params=params, content=text)).json()
+    told = {(one["kind"], one["route"], one["host"]) for one in content["conflicts"]}
+    assert ("other_host", "wide", "a.example") in told
+    assert all({one["route"], one["other"]} & {"wide", "narrow"} for one in content["conflicts"])
+
+
+async def test_the_whitelist_of_a_channel_does_not_open_that_of_the_host(
+    declared: httpx.AsyncClient,
+) -> None:
+    params = {"format": "openapi", "whitelist": "true", "collection": "all"}
+    await declared.post("/v1/routes:import", params=params, content=API)
+    params |= {"collection": "mini", "channel": "x-channel=mini"}
+    content = (await declared.post("/v1/routes:import", params=params, content=API)).json()
+    assert (content["whitelists"], content["imported"]) == (["mini"], 2)
+    assert "open_whitelist" not in {one["kind"] for one in content["conflicts"]}
+
+
+async def test_where_nothing_was_imported_no_whitelist_refuses_everything(
+    declared: httpx.AsyncClient,
+) -> None:
+    text = "path,hosts,service\n/a,a.example,tickets\n/b,b.example,unknown\n"
+    params = {"format": "csv", "whitelist": "true"}
+    content = (await declared.post("/v1/routes:import", params=params, content=text)).json()
+    assert (content["imported"], content["whitelists"]) == (1, ["a.example"])
+    bad = text.replace("tickets", "nobody")
+    content = (await declared.post("/v1/routes:import", params=params, content=bad)).json()
+    assert (content["imported"], content["whitelists"], content["changes"]) == (0, [], [])

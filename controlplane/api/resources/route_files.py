@@ -19,6 +19,7 @@ from controlplane.api.route_documents.imports import Imported, ImportWish
 from controlplane.api.route_documents.merging import Merged, merged
 from controlplane.api.route_documents.omissions import Exported, Omission
 from controlplane.api.route_documents.wishes import channel_of, checked, declared_in
+from controlplane.api.route_wire import ConflictOut, conflict_of
 from controlplane.api.wire import Answers, Reason, Wire, sendable
 from controlplane.domain.errors import Invalid
 from controlplane.domain.topology import Fleet
@@ -63,8 +64,9 @@ class NoteOut(Wire):
 class RouteImportOut(Wire):
     """What was imported, or would be.
 
-    `imported` counts routes; `held` names those that stay as they were, because a check would fail.
-    `finding_count` may be more than the first hundred findings.
+    `imported` counts routes; `held` names those that stay as they were, because a check would fail;
+    `conflicts` are the first hundred that an imported route is part of. `finding_count` may be more
+    than the first hundred findings.
     """
 
     generation: int
@@ -74,6 +76,7 @@ class RouteImportOut(Wire):
     whitelists: list[str]
     changes: list[ChangeOut]
     held: list[HeldOut]
+    conflicts: list[ConflictOut]
     finding_count: int
     findings: list[LeftOutOut]
     notes: list[NoteOut]
@@ -222,6 +225,7 @@ def _told(
             for line in change.lines
         ],
         held=[HeldOut(route=one.route, reason=one.reason) for one in change.held],
+        conflicts=[conflict_of(one) for one in merge.conflicts],
         finding_count=imported.findings.count,
         findings=[LeftOutOut.model_validate(_sendable(as_plain(one))) for one in findings],
         notes=[

@@ -112,10 +112,10 @@ def _sketch(row: Row, columns: list[str], wish: ImportWish, place: Place) -> Ske
 
 def _wanted(cells: Mapping[str, Place], wish: ImportWish) -> Wanted:
     words = {name: _word(cell) for name, cell in cells.items()}
-    service = words.get("service") or wish.service
+    owner = wish.collection or words.get("service") or wish.service
     name = of_path(words["path"])
     return Wanted(
-        name=f"{service}.{name}" if service else name,
+        name=f"{owner}.{name}" if owner else name,
         seed=" ".join(f"{key}={words[key]}" for key in sorted(words)),
     )
 

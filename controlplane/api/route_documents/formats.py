@@ -63,8 +63,6 @@ def read(content: str, form: RouteFormat, wish: ImportWish, now_s: float) -> Imp
         if wish.whitelist:
             found = [draft for draft in found if _reachable(draft)]
         found = [_in_channel(draft, wish) for draft in found]
-    if form is RouteFormat.HTTP_ROUTE:
-        http_route.note_hosts(found, notes)
     return Imported(
         routes=tuple(found),
         whitelists=_whitelists(found, wish),

@@ -5,7 +5,7 @@ are one. A rule that cannot be said whole is left out with a finding: a filter m
 Precedence within the standard's ties (first rule first) is kept by the order of the ids.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from controlplane.api.fleet_document.findings import quoted
@@ -18,11 +18,11 @@ from controlplane.api.route_documents.http_route_limits import limits
 from controlplane.api.route_documents.http_route_matches import Match, matches
 from controlplane.api.route_documents.imports import ImportWish, Notes
 from controlplane.api.route_documents.naming import Wanted
-from controlplane.api.route_documents.sketches import Draft, Sketch, text, texts
-from controlplane.domain.routing.precedence import host_patterns
+from controlplane.api.route_documents.sketches import Sketch, text, texts
 
 GROUP = "gateway.networking.k8s.io"
 KIND = "HTTPRoute"
+USUAL_NAMESPACE = "default"
 # The id that a route had when it was exported.
 ID_ANNOTATION = "signalbox/route-id"
 SPEC_KEYS = ("parentRefs", "hostnames", "rules", "useDefaultGateways")
@@ -66,22 +66,6 @@ def read(document: Place, wish: ImportWish, notes: Notes) -> list[Sketch]:
     return _routes(document, root, wish, notes)
 
 
-def note_hosts(found: Sequence[Draft], notes: Notes) -> None:
-    """Note where the standard would go on from a host to a less specific one, as we do not."""
-    places = {host: draft.place for draft in found for host in draft.route.hosts}
-    for host in sorted(places):
-        name = host.removeprefix("*.")
-        wider = [
-            each for each in host_patterns(name) if each in places and each not in (host, name)
-        ]
-        for each in wider:
-            notes.add(
-                places[each],
-                f"{host} gets no route of {each}: a request gets routes of its most specific host "
-                f"only; add {host} to the hostnames if it should",
-            )
-
-
 def _routes(
     document: Place, root: Mapping[str, Place], wish: ImportWish, notes: Notes
 ) -> list[Sketch]:
@@ -95,8 +79,9 @@ def _routes(
         return []
     annotations = members(metadata["annotations"]) if "annotations" in metadata else {}
     namespace = text_at(metadata.get("namespace"))
+    named = (wish.collection, "" if namespace == USUAL_NAMESPACE else namespace, name)
     resource = _Resource(
-        name=name if namespace in ("", "default") else f"{namespace}.{name}",
+        name=".".join(word for word in named if word),
         id=text_at(annotations.get(ID_ANNOTATION)),
         entries=_shared(spec, wish, notes),
         wish=wish,

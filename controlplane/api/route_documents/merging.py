@@ -6,26 +6,34 @@ the file no longer has are removed; a route of that id from elsewhere is never t
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from controlplane.api.fleet_document.lookalikes import forms
 from controlplane.api.fleet_document.routes import told_apart_by
 from controlplane.api.route_documents.imports import Imported, bounded
 from controlplane.api.route_documents.sketches import Draft
+from controlplane.domain.routing.conflicts import Conflict, conflicts
 from controlplane.domain.routing.prefix_keys import MOST_REPETITIONS, repetitions
 from controlplane.domain.routing.route import PathMatchType, Route
-from controlplane.domain.routing.whitelist import Whitelist
+from controlplane.domain.routing.whitelist import Whitelist, refusal
 from controlplane.domain.topology import Fleet
 
 LABEL = "import"
+MOST_CONFLICTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """The fleet with the imported routes, and those of them that were taken."""
+    """The fleet with the imported routes, and those of them that were taken.
+
+    Attributes:
+        conflicts: the first that an imported route or whitelist is part of.
+    """
 
     fleet: Fleet
     taken: tuple[Draft, ...]
     whitelists: tuple[Whitelist, ...]
+    conflicts: tuple[Conflict, ...]
 
 
 def merged(fleet: Fleet, imported: Imported, collection: str) -> Merged:
@@ -36,12 +44,31 @@ def merged(fleet: Fleet, imported: Imported, collection: str) -> Merged:
         found = _compiled_small(kept, list(_taken(imported.routes, kept, own=not collection)))
     taken = [_labeled(draft, label if collection else None) for draft in found]
     routes = {**kept, **{draft.route.id: draft.route for draft in taken}}
-    whitelists = {
-        **{each.id: each for each in fleet.whitelists},
-        **{each.id: each for each in imported.whitelists},
-    }
+    listed = _listed(imported.whitelists, taken)
+    whitelists = {each.id: each for each in (*fleet.whitelists, *listed)}
     whole = replace(fleet, routes=tuple(routes.values()), whitelists=tuple(whitelists.values()))
-    return Merged(fleet=whole, taken=tuple(taken), whitelists=imported.whitelists)
+    return Merged(
+        fleet=whole,
+        taken=tuple(taken),
+        whitelists=listed,
+        conflicts=tuple(islice(_conflicts(whole, taken, listed), MOST_CONFLICTS)),
+    )
+
+
+def _listed(whitelists: Sequence[Whitelist], taken: Sequence[Draft]) -> tuple[Whitelist, ...]:
+    """The whitelists on hosts of routes that were taken; elsewhere they would refuse all."""
+    hosts = {host for draft in taken for host in draft.route.hosts}
+    found = (replace(each, hosts=tuple(sorted(hosts & {*each.hosts}))) for each in whitelists)
+    return tuple(each for each in found if each.hosts)
+
+
+def _conflicts(
+    fleet: Fleet, taken: Sequence[Draft], whitelists: Sequence[Whitelist]
+) -> Iterator[Conflict]:
+    own = {draft.route.id for draft in taken} | {refusal(each).id for each in whitelists}
+    for conflict in conflicts(fleet.routes, fleet.whitelists):
+        if conflict.route in own or conflict.other in own:
+            yield conflict
 
 
 def _labeled(draft: Draft, label: tuple[str, str] | None) -> Draft:

@@ -106,7 +106,8 @@ def _sketches(api: _Api, template: str, place: Place, item: Place) -> Iterator[S
         if base.hosts:
             entries["hosts"] = texts(place, base.hosts)
         wanted = Wanted(
-            name=f"{service}.{of_path(whole)}", seed=" ".join((service, whole, *base.hosts))
+            name=f"{api.wish.collection or service}.{of_path(whole)}",
+            seed=" ".join((service, whole, *base.hosts)),
         )
         yield Sketch(place=place, entries=entries, wanted=wanted)
 

@@ -44,8 +44,10 @@ def checked(wish: ImportWish) -> ImportWish:
             raise _invalid("gateway", group, f"a declared group: {listed(sorted(groups))}")
     if wish.collection and NAME.fullmatch(wish.collection) is None:
         raise _invalid("collection", wish.collection, NAME_RULE)
-    if wish.channel and not wish.whitelist:
-        raise _invalid("channel", wish.channel[0].name, "a channel beside whitelist only")
+    if wish.channel and not (wish.whitelist and wish.collection):
+        # Without a name of its own the list of one channel would replace that of another.
+        allowed = "a channel beside whitelist and collection only"
+        raise _invalid("channel", wish.channel[0].name, allowed)
     return wish
 
 
