@@ -49,6 +49,29 @@ class SourceCredential(BaseModel):
         return self
 
 
+class FileGateway(BaseModel):
+    """A proxy on this machine that is configured by files."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    group: str
+    directory: Path
+    binary: str = ""
+    reload: tuple[str, ...] = ()
+
+
+class HaproxyGateway(FileGateway):
+    """Without `socket` it is `haproxy.sock` in the directory."""
+
+    socket: Path | None = None
+
+
+class NginxGateway(FileGateway):
+    """`interval_s` is the least time between two reloads."""
+
+    interval_s: Annotated[float, Ge(0.5), Le(60)] = 3.0
+
+
 class Settings(BaseSettings):
     """Defaults work without configuration."""
 
@@ -78,6 +101,12 @@ class Settings(BaseSettings):
     envoy_preflight: Annotated[str, Field(pattern="^(auto|off)$")] = Field(
         default="auto",
         description="`auto` asks that Envoy before a push, `off` leaves judging to gateways.",
+    )
+    haproxy: HaproxyGateway | None = Field(
+        default=None, description="The HAProxy of this machine that is configured from here."
+    )
+    nginx: NginxGateway | None = Field(
+        default=None, description="The nginx of this machine that is configured from here."
     )
     time_scale: Annotated[float, Gt(0), Le(1)] = Field(
         default=1.0,

@@ -26,6 +26,7 @@ from controlplane.adapters.sql.stores import SqlStores, sqlite_url
 from controlplane.adapters.trainer import ProcessTrainer
 from controlplane.api.dependencies import ApiServices
 from controlplane.domain.errors import Rejected, Retryable
+from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.limits import scaled as scaled_limits
 from controlplane.domain.promotions import Promoting
 from controlplane.domain.retraining import scaled as scaled_retraining
@@ -59,6 +60,8 @@ from controlplane.engine.store_watch import StoreWatch
 from controlplane.engine.supervision import Supervisor
 from controlplane.engine.suspicion import SuspicionRules, Suspicions
 from controlplane.engine.workshop import Workshop, WorkshopParts, WorkshopRules
+from controlplane.ports.outside import DataPlane
+from controlplane.proxies import file_planes, renderings
 from controlplane.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -128,7 +131,6 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
     parts = _parts(settings, stores, instruments)
     publication = parts.publication
     cadence = scaled_cadence(settings.cadence, settings.time_scale)
-    limits = scaled_limits(settings.envelope, settings.time_scale)
     access = Access(stores.tokens, instruments.now)
     plane = _envoy_plane(settings, access, instruments)
     prometheus = _prometheus(settings)
@@ -145,7 +147,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         ),
         fleets=parts.fleets,
         routes=_routes(settings, stores, parts, instruments),
-        loop=ReconcileLoop(parts, cadence, limits, instruments),
+        loop=ReconcileLoop(parts, cadence, _limits(settings), instruments),
         models=parts.models,
         jobs=_jobs(settings, stores, parts, instruments),
         decisions=stores.decisions,
@@ -154,7 +156,8 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         samples=stores.samples,
         history=History(stores.minutes, stores.samples),
         audit=stores.audit,
-        couriers=(Courier(plane, publication, instruments),),
+        couriers=_couriers(settings, plane, publication, instruments),
+        renderings=renderings(settings),
         instruments=instruments,
         records=parts.records,
         store=StoreWatch(stores.database, instruments),
@@ -191,6 +194,17 @@ def _routes(
         ),
         instruments,
     )
+
+
+def _couriers(
+    settings: Settings, envoy: EnvoyPlane, publication: Publication, instruments: Instruments
+) -> tuple[Courier, ...]:
+    planes: tuple[DataPlane, ...] = (envoy, *file_planes(settings))
+    return tuple(Courier(plane, publication, instruments) for plane in planes)
+
+
+def _limits(settings: Settings) -> EnvelopeLimits:
+    return scaled_limits(settings.envelope, settings.time_scale)
 
 
 def _shelf(settings: Settings) -> ModelFiles:

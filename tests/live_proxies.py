@@ -33,19 +33,21 @@ def write(folder: Path, parts: Iterable[tuple[str, bytes]]) -> None:
 @contextlib.contextmanager
 def haproxy(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
     """One that runs what stands in a folder, until it listens."""
-    with _running([_found("haproxy"), "-db", "-f", str(folder / "haproxy.cfg")], folder, port) as p:
+    with _running(
+        [program("haproxy"), "-db", "-f", str(folder / "haproxy.cfg")], folder, port
+    ) as p:
         yield p
 
 
 @contextlib.contextmanager
 def nginx(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
     """One that runs what stands in a folder, until it listens."""
-    command = [_found("nginx"), "-p", str(folder), "-c", str(folder / "nginx.conf")]
+    command = [program("nginx"), "-p", str(folder), "-c", str(folder / "nginx.conf")]
     with _running([*command, "-g", "daemon off;"], folder, port) as p:
         yield p
 
 
-def _found(name: str) -> str:
+def program(name: str) -> str:
     found = shutil.which(name, path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
     assert found is not None, f"{name} is missing: .ci/servers installs it"
     return found

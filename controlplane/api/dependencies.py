@@ -4,8 +4,8 @@
 is the only place where REST checks tokens.
 """
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from fastapi import Depends, Request, Security
@@ -14,6 +14,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from controlplane.api.throttle import Throttle
 from controlplane.domain.access import Permission, Principal
 from controlplane.domain.decisions import Decision
+from controlplane.domain.snapshot import Snapshot
 from controlplane.engine.access import Access
 from controlplane.engine.consumers import Consumers
 from controlplane.engine.delivery import Courier
@@ -34,7 +35,11 @@ from controlplane.engine.reports import Reports
 from controlplane.engine.route_life import RouteLife
 from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
+from controlplane.ports.outside import Artifact
 from controlplane.ports.stores import AuditLog, DecisionStore, SampleStore
+
+# Translates a snapshot for one gateway group into a plane's files.
+Rendering = Callable[[Snapshot, str], Artifact]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +47,7 @@ class ApiServices:
     """Everything that a router may call.
 
     Attributes:
+        renderings: by kind of data plane, for those who want to see the files.
         ready: whether a full snapshot is served, over HTTP and to every data plane.
         period_s: length of a sample's period, for data sets.
     """
@@ -68,6 +74,7 @@ class ApiServices:
     records: Records
     store: StoreWatch
     ready: Callable[[], bool]
+    renderings: Mapping[str, Rendering] = field(default_factory=dict)
     period_s: float = 60.0
 
     async def decision(self, decision_id: str) -> Decision:

@@ -21,6 +21,7 @@ from controlplane.cli import (
     jobs,
     models,
     processes,
+    render,
     replay,
     reports,
     route_files,
@@ -66,6 +67,7 @@ def root(
 processes.register(app)
 fleet.register(app)
 traffic.register(app)
+render.register(app)
 audit.register(app)
 replay.register(app)
 training.register(models.app)

@@ -1,6 +1,8 @@
 """What stands outside and answers for itself: metric sources and data planes."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from controlplane.domain.findings import Observation
@@ -81,3 +83,21 @@ class DataPlane(Protocol):
         """Bring what is in force nearer to what was applied, after consumers have refused or
         lost some of it; asked again and again. Returns everything that is not in force as it
         was published, item by item; () when nothing is amiss. Raises as `apply`."""
+
+
+class Processes(Protocol):
+    """Programs on this machine, for planes that are configured by files."""
+
+    def find(self, setting: str, name: str) -> str:
+        """Path of a program: the given one, else one that is found; "" is none."""
+
+    async def words_of(self, command: Sequence[str], timeout_s: float) -> str | None:
+        """What a program says when it fails, None when it ends well; raises `Retryable` when it
+        cannot be started or does not end in time."""
+
+    def tell(self, pid_file: Path, number: int) -> bool:
+        """Send a signal to the process whose id is in a file; whether there is one. Raises
+        `Retryable` when it may not be reached."""
+
+    async def until(self, holds: Callable[[], Awaitable[bool]], timeout_s: float) -> bool:
+        """Wait until something holds; whether it came to that in time."""

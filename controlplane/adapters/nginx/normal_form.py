@@ -4,7 +4,7 @@ nginx decodes every escape, merges slashes and removes dot segments by itself. S
 escapes is in normal form, and one whose escapes are all of unreserved characters. One that came in
 normal form is put back as it came. Another is escaped again, where that gives the same; else it
 gets 400: a mixture of reserved characters with escapes that are written otherwise than they
-should be, two slashes beside a dot segment, or dots that lead above the root (docs/proxies.md).
+should be, two slashes beside `..`, or dots that lead above the root (docs/proxies.md).
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _UNRESERVED = "(?:2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"
 _REFUSED = "(?:2[Ff]|5[Cc]|[01]|7[Ff]|(?![0-9A-Fa-f]{2}))"
 # What nginx leaves as it is when it escapes, so that it cannot be told how these came.
 _NOT_ESCAPED = "(?:2[1247-9AaCc]|3[AaC-Ec-e]|40|5[BbDdEe]|60|7[B-Db-d])"
-_DOTS = r"/(?:\.|%2[Ee]){1,2}(?:/|\?|$)"
+_DOTS = r"/(?:\.|%2[Ee]){2}(?:/|\?|$)"
 _BAD = (
     "^[^/]",
     r"^[^?]*[^A-Za-z0-9\-._~!$&'()*+,;=:@/%?]",

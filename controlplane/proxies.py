@@ -1,0 +1,94 @@
+"""Joins the planes that are configured by files, and what shows people a plane's files.
+
+Called by `wiring`. Must know no part of the engine.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from controlplane.adapters.envoy.render import Renderer
+from controlplane.adapters.envoy.texts import readable
+from controlplane.adapters.file_plane import FilePlane
+from controlplane.adapters.haproxy.program import HaproxyProgram, HaproxyProgramOptions
+from controlplane.adapters.haproxy.render import HaproxyOptions
+from controlplane.adapters.haproxy.render import render as haproxy_files
+from controlplane.adapters.nginx.program import NginxProgram, NginxProgramOptions
+from controlplane.adapters.nginx.render import NginxOptions
+from controlplane.adapters.nginx.render import render as nginx_files
+from controlplane.adapters.processes import LocalProcesses
+from controlplane.api.dependencies import Rendering
+from controlplane.domain.snapshot import Snapshot
+from controlplane.ports.outside import Artifact
+from controlplane.settings import HaproxyGateway, NginxGateway, Settings
+
+
+def file_planes(settings: Settings) -> list[FilePlane]:
+    """The proxies of this machine that are configured by files."""
+    planes = []
+    if (haproxy := settings.haproxy) is not None:
+        at_haproxy = HaproxyProgramOptions(
+            directory=haproxy.directory,
+            socket=_haproxy_socket(haproxy),
+            binary=haproxy.binary,
+            reload=haproxy.reload,
+        )
+        program = HaproxyProgram(at_haproxy, LocalProcesses())
+        rendered = partial(_haproxy_files, haproxy)
+        planes.append(FilePlane(("haproxy", haproxy.group), haproxy.directory, rendered, program))
+    if (nginx := settings.nginx) is not None:
+        at_nginx = NginxProgramOptions(
+            directory=nginx.directory,
+            binary=nginx.binary,
+            reload=nginx.reload,
+            interval_s=nginx.interval_s,
+        )
+        rendered_nginx = partial(_nginx_files, nginx)
+        planes.append(
+            FilePlane(
+                ("nginx", nginx.group),
+                nginx.directory,
+                rendered_nginx,
+                NginxProgram(at_nginx, LocalProcesses()),
+            )
+        )
+    return planes
+
+
+def _haproxy_socket(gateway: HaproxyGateway) -> Path:
+    return gateway.socket or gateway.directory / "haproxy.sock"
+
+
+def _haproxy_files(
+    gateway: HaproxyGateway, snapshot: Snapshot, left_out: Mapping[str, str]
+) -> Artifact:
+    options = HaproxyOptions(group=gateway.group, socket=str(_haproxy_socket(gateway)))
+    return haproxy_files(snapshot, options, left_out)
+
+
+def _nginx_files(
+    gateway: NginxGateway, snapshot: Snapshot, left_out: Mapping[str, str]
+) -> Artifact:
+    options = NginxOptions(group=gateway.group, directory=str(gateway.directory))
+    return nginx_files(snapshot, options, left_out)
+
+
+def renderings(settings: Settings) -> dict[str, Rendering]:
+    """What each kind of plane would be given, for people; of any group."""
+    haproxy, nginx = settings.haproxy, settings.nginx
+
+    def of_haproxy(snapshot: Snapshot, group: str) -> Artifact:
+        if haproxy is None:
+            return haproxy_files(snapshot, HaproxyOptions(group=group))
+        socket = str(_haproxy_socket(haproxy))
+        return haproxy_files(snapshot, HaproxyOptions(group=group, socket=socket))
+
+    def of_nginx(snapshot: Snapshot, group: str) -> Artifact:
+        if nginx is None:
+            return nginx_files(snapshot, NginxOptions(group=group))
+        return nginx_files(snapshot, NginxOptions(group=group, directory=str(nginx.directory)))
+
+    def of_envoy(snapshot: Snapshot, _group: str) -> Artifact:
+        return readable(Renderer().render(snapshot))
+
+    return {"envoy": of_envoy, "haproxy": of_haproxy, "nginx": of_nginx}
