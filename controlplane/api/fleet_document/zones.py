@@ -3,6 +3,7 @@
 from controlplane.api.fleet_document.callers import FILE
 from controlplane.api.fleet_document.conditions import several, sources
 from controlplane.api.fleet_document.reading import Place, choice, fields, name
+from controlplane.domain.routing.route import L4Route, Route
 from controlplane.domain.routing.tls import Certificate, TlsVersion
 from controlplane.domain.routing.zones import Zone, ZoneFunction, missing_functions
 from controlplane.domain.topology import Fleet
@@ -28,7 +29,8 @@ def check_zones(place: Place, declared: Fleet) -> None:
     """Report routes that name a gateway group whose zone does not do what they need."""
     zones = {one.name: one for one in declared.zones}
     groups = {group.name: zones[group.zone] for group in declared.gateways if group.zone in zones}
-    for route in (*declared.routes, *declared.l4_routes):
+    traffic: tuple[Route | L4Route, ...] = (*declared.routes, *declared.l4_routes)
+    for route in traffic:
         for group in route.gateways:
             missing = missing_functions(route, groups[group]) if group in groups else ()
             if missing:
