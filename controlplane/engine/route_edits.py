@@ -63,10 +63,13 @@ class Signed:
     now_s: float
 
     def write(self, route: Route) -> Change:
-        """A draft, over an earlier one; what is published stays."""
+        """A draft, over an earlier one; what is published stays. The same again is nothing new."""
 
         def change(fleet: Fleet) -> Fleet:
-            _passed(fleet, route.id, LifeEvent.WRITE)
+            found = _passed(fleet, route.id, LifeEvent.WRITE)
+            newest = found.published if found.release is None else found.release.route
+            if newest == route and found.life is not Life.RETIRED:
+                return fleet
             return _with_release(fleet, self._release(route, Life.DRAFT))
 
         return change

@@ -199,7 +199,9 @@ class RouteLife:
     async def _stepped(self, release: Release, reason: str) -> None:
         """Take the next step in the name of who began the release."""
         author = Principal(token_id="", name=release.author, role=AccessRole.OPERATOR)
-        await self.step_gray(release.route.id, Wish(author=author, reason=reason))
+        wish = Wish(author=author, reason=reason)
+        # By its number: somebody may have taken it by hand meanwhile.
+        await self.step_gray(release.route.id, wish, release.step + 1)
 
     async def _earlier(self, route_id: str, number: int | None) -> Route:
         if number is not None:

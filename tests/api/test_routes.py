@@ -76,6 +76,15 @@ async def test_a_route_goes_through_its_life(house: House, declared: httpx.Async
     assert [one["event"] for one in found["items"]] == ["retire", "publish", "gray"]  # type: ignore[attr-defined]
 
 
+async def test_the_same_document_again_changes_nothing(declared: httpx.AsyncClient) -> None:
+    for generation, publish in ((2, ""), (2, ""), (3, "?publish=true"), (3, "?publish=true")):
+        answer = await declared.put(f"/v1/routes/v2{publish}", json=ROUTE)
+        assert answer.headers["etag"] == f'"{generation}"'
+        content = await done(answer)
+    assert content["changed"] is False
+    assert content["route"]["life"] == "full"  # type: ignore[index]
+
+
 async def test_a_rollback_over_http_is_byte_equal(
     house: House, declared: httpx.AsyncClient
 ) -> None:

@@ -122,7 +122,7 @@ async def write_route(
     route = await asyncio.to_thread(parse_route, text, route_id, fleet, now_s)
     wish = Wish(author=caller, reason=reason, expected_generation=generation)
     change = await services.routes.write(route, wish)
-    if publish:
+    if publish and services.routes.item(route_id).life is not Life.FULL:
         on_top = Wish(author=caller, reason=reason, expected_generation=change.generation)
         change = await services.routes.publish(route_id, on_top)
     return await _changed(services, response, change, route_id)
