@@ -25,6 +25,8 @@ WORKERS, PAUSE_S = 6, 0.03
 USUAL = {"main": 0.6, "side": 0.2, "west": 0.2}
 WITHOUT_MAIN = {"spare": 0.6, "side": 0.2, "west": 0.2}
 TAKEOVER_S = 1.0
+# Requests that tell shares.
+ENOUGH = 150
 
 
 @dataclass(slots=True)
@@ -54,7 +56,8 @@ class Application:
             async with asyncio.timeout(20):
                 while found != pytest.approx(dict(wanted), abs=0.06):
                     self.answers.clear()
-                    await asyncio.sleep(1.0)
+                    while self.answers.total() < ENOUGH:
+                        await asyncio.sleep(0.1)
                     total = self.answers.total()
                     found = {who: count / total for who, count in self.answers.items()}
         assert found == pytest.approx(dict(wanted), abs=0.06)
