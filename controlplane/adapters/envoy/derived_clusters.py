@@ -35,6 +35,13 @@ def service_of(name: str) -> str:
     return name.partition(SEPARATOR)[0].partition(":")[0]
 
 
+def carried_only(section: RoutesSection) -> frozenset[str]:
+    """Services that L4 routes name and no other route does: nobody asks them by HTTP, not even
+    whether they are well."""
+    asked = {route.service for route in section.routes}
+    return frozenset(route.service for route in section.l4_routes) - asked
+
+
 def derived(
     section: RoutesSection, services: Mapping[str, ServiceEndpoints]
 ) -> Iterator[cluster_pb2.Cluster]:

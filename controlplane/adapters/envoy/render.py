@@ -12,7 +12,7 @@ from typing import TypeVar
 from google.protobuf.message import Message
 
 from controlplane.adapters.envoy import clusters, listeners
-from controlplane.adapters.envoy.derived_clusters import derived
+from controlplane.adapters.envoy.derived_clusters import carried_only, derived
 from controlplane.adapters.envoy.group_listeners import access_notes, fetched, group_listeners
 from controlplane.adapters.envoy.l4_listeners import l4_notes
 from controlplane.adapters.envoy.resource_sets import regional_name
@@ -74,15 +74,18 @@ class Renderer:
         return value  # type: ignore[return-value]
 
     def _clusters(self, snapshot: Snapshot) -> tuple[Part, ...]:
+        carried = carried_only(snapshot.content.routes)
+
         def make() -> tuple[Part, ...]:
             return tuple(
                 _part(ResourceType.CLUSTER, message.name, message)
                 for service in snapshot.content.endpoints.services
+                if service.service not in carried
                 for version in _of_service(service)
                 for message in (clusters.cluster(service, version),)
             )
 
-        return self._remember(("clusters", snapshot.digests[Section.ENDPOINTS]), make)
+        return self._remember(("clusters", snapshot.digests[Section.ENDPOINTS], carried), make)
 
     def _derived(self, snapshot: Snapshot) -> tuple[Part, ...]:
         def make() -> tuple[Part, ...]:
