@@ -56,7 +56,9 @@ class HaproxyProgram:
             return None
         command = [binary, "-c", "-f", str(folder / CONFIGURATION)]
         words = await self._processes.words_of(command, CHECK_S)
-        return None if words is None else words[max(words.find("[ALERT]"), 0) :]
+        if words is None:
+            return None
+        return words[max(words.find("[ALERT]"), 0) :].replace(f"{folder}/", "")
 
     async def take(self, before: Files, after: Files) -> None:
         """Over the socket where that is enough, else by a reload."""

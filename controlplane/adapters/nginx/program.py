@@ -50,9 +50,9 @@ class NginxProgram:
         if not binary:
             return None
         configuration = str(folder / CONFIGURATION)
-        return await self._processes.words_of(
-            [binary, "-t", "-q", "-p", str(self._options.directory), "-c", configuration], CHECK_S
-        )
+        command = [binary, "-t", "-q", "-p", str(self._options.directory), "-c", configuration]
+        words = await self._processes.words_of(command, CHECK_S)
+        return None if words is None else words.replace(f"{folder}/", "")
 
     async def take(self, before: Files, after: Files) -> None:
         """Reload, when it is there; it starts with what is in place otherwise."""
