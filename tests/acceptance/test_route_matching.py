@@ -13,6 +13,7 @@ from tests.routing_tables import route, sent
 NOW_S = 1_900_000_000.0
 TABLES = 1_000
 REQUESTS_OF_A_TABLE = 4
+MOST_ROUTES = 20
 HOSTS = ("x.example.com", "*.example.com", "*")
 ASKED = ("x.example.com", "y.example.com", "other.example.org")
 
@@ -26,7 +27,9 @@ def test_random_tables_agree_with_a_naive_matcher(
     requests = routes_found = 0
     for seed in range(TABLES):
         rng = random.Random(seed)
-        routes = [route(rng, f"r{at:02}", HOSTS, NOW_S) for at in range(rng.randint(1, 30))]
+        routes = [
+            route(rng, f"r{at:02}", HOSTS, NOW_S) for at in range(rng.randint(1, MOST_ROUTES))
+        ]
         table = Table.of(routes)
         shuffled = Table.of(())
         for each in rng.sample(routes, len(routes)):
@@ -42,8 +45,9 @@ def test_random_tables_agree_with_a_naive_matcher(
             routes_found += found.route is not None
         guest = route(rng, "guest", HOSTS, NOW_S)
         assert table.with_route(guest).without_route(guest) == table
-        assert all(not faults(host.tree) for host in table.hosts.values())
-        assert decoded(encoded(table)) == table
+        if seed % 10 == 0:
+            assert all(not faults(host.tree) for host in table.hosts.values())
+            assert decoded(encoded(table)) == table
     record_property("tables", TABLES)
     record_property("requests", requests)
     record_property("requests_with_a_route", routes_found)

@@ -89,6 +89,6 @@ def test_many_routes_of_a_hidden_host_are_told_once() -> None:
     assert (found.kind, found.detail) == (ConflictKind.OTHER_HOST, "and 4 more of *")
 
 
-def test_ten_thousand_routes_of_one_path_end_soon() -> None:
-    routes = [routed(f"r{at:04}", "/x", conditions=header("h", str(at))) for at in range(1_000)]
+def test_many_routes_of_one_path_are_compared_with_their_neighbors() -> None:
+    routes = [routed(f"r{at:04}", "/x", conditions=header("h", str(at))) for at in range(200)]
     assert conflicts(routes) == []
