@@ -1,12 +1,11 @@
 """Gateway API HTTPRoutes as routes: matches, filters, backends, limits, and what is refused."""
 
 import json
-from dataclasses import replace
 from importlib.resources import files
 
 import pytest
 
-from controlplane.api.route_documents.formats import RouteFormat, read, write
+from controlplane.api.route_documents.formats import RouteFormat, read
 from controlplane.api.route_documents.http_route_backends import parts
 from controlplane.api.route_documents.http_route_export import duration
 from controlplane.api.route_documents.imports import Declared, Imported, ImportWish
@@ -16,17 +15,13 @@ from controlplane.domain.routing.route import (
     CohortKey,
     Condition,
     FixedResponse,
-    HeaderChanges,
     Part,
     PathMatch,
     PathMatchType,
-    Redirect,
-    Rewrite,
     Route,
     TextMatchType,
     VersionWeight,
 )
-from controlplane.domain.topology import Fleet
 
 DECLARED = Declared(
     services={"tickets": frozenset({"v1", "v2"}), "orders": frozenset()},
@@ -137,122 +132,6 @@ def test_matches_that_differ_in_the_method_only_are_one_route() -> None:
         ("shop.01.02", "/b", ()),
         ("shop.01.03", "/a", ()),
     ]
-
-
-def test_header_filters_set_and_remove() -> None:
-    changes = {"set": [{"name": "X-A", "value": "1"}], "remove": ["X-B"]}
-    route = one(
-        filters=[
-            {"type": "RequestHeaderModifier", "requestHeaderModifier": changes},
-            {"type": "ResponseHeaderModifier", "responseHeaderModifier": {"remove": ["server"]}},
-        ]
-    )
-    assert route.request_headers == HeaderChanges(set=(("x-a", "1"),), remove=("x-b",))
-    assert route.response_headers == HeaderChanges(remove=("server",))
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ({"type": "ReplaceFullPath", "replaceFullPath": "/new"}, Rewrite(path="/new")),
-        ({"type": "ReplacePrefixMatch", "replacePrefixMatch": "/b/"}, Rewrite(prefix="/b")),
-        ({"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}, Rewrite(prefix="/")),
-        ({"type": "ReplacePrefixMatch", "replacePrefixMatch": ""}, Rewrite(prefix="/")),
-    ],
-)
-def test_rewrites(path: dict[str, str], expected: Rewrite) -> None:
-    filters = [{"type": "URLRewrite", "urlRewrite": {"hostname": "in.example", "path": path}}]
-    route = one(matches=[{"path": {"value": "/a"}}], filters=filters)
-    assert route.rewrite == replace(expected, host="in.example")
-
-
-@pytest.mark.parametrize(
-    ("redirect", "expected"),
-    [
-        ({"scheme": "https", "statusCode": 301}, Redirect(status=301, scheme="https")),
-        ({"scheme": "https", "port": 443}, Redirect(scheme="https")),
-        ({"hostname": "a.example", "port": 8443}, Redirect(host="a.example:8443")),
-        (
-            {"path": {"type": "ReplaceFullPath", "replaceFullPath": "/n"}, "statusCode": 308},
-            Redirect(status=308, path="/n"),
-        ),
-    ],
-)
-def test_redirects(redirect: dict[str, object], expected: Redirect) -> None:
-    route = one(backendRefs=[], filters=[{"type": "RequestRedirect", "requestRedirect": redirect}])
-    assert (route.redirect, route.service) == (expected, "")
-
-
-MODIFIED = {"set": [{"name": "x-a", "value": "1"}]}
-HEADERS = "RequestHeaderModifier"
-
-
-@pytest.mark.parametrize(
-    ("filters", "words"),
-    [
-        ([{"type": "RequestMirror", "requestMirror": {}}], "the filter 'RequestMirror'"),
-        ([{"type": "CORS", "cors": {}}], "the filter 'CORS'"),
-        ([{"type": "ExtensionRef", "extensionRef": {}}], "the filter 'ExtensionRef'"),
-        ([{"type": "Unheard"}], "the filter 'Unheard'"),
-        ([{"type": HEADERS}], "requestHeaderModifier beside this type"),
-        ([{"type": HEADERS, "requestHeaderModifier": MODIFIED}] * 2, "again"),
-        (
-            [{"type": HEADERS, "requestHeaderModifier": {"add": [{"name": "a", "value": "b"}]}}],
-            "add no second value",
-        ),
-        (
-            [{"type": HEADERS, "requestHeaderModifier": {**MODIFIED, "remove": ["X-A"]}}],
-            "set and removed: x-a",
-        ),
-        (
-            [{"type": HEADERS, "requestHeaderModifier": {"set": [{"name": "a"}, {"name": "A"}]}}],
-            "the header 'a' again",
-        ),
-        (
-            [{"type": "URLRewrite", "urlRewrite": {"path": {"type": "ReplaceFullPath"}}}],
-            "with replaceFullPath",
-        ),
-        ([{"type": "RequestRedirect", "requestRedirect": {"scheme": "https"}}], "not both"),
-    ],
-)
-def test_a_rule_with_a_filter_that_cannot_be_said_is_left_out(
-    filters: list[dict[str, object]], words: str
-) -> None:
-    assert words in refused(filters=filters)
-
-
-@pytest.mark.parametrize(
-    ("redirect", "words"),
-    [
-        ({"port": 8443}, "a hostname beside a port"),
-        ({"scheme": "ftp"}, "http or https"),
-        ({"scheme": "https", "statusCode": 399}, "one of 301"),
-        (
-            {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}},
-            "no part of a path",
-        ),
-    ],
-)
-def test_a_redirect_that_cannot_be_said_is_left_out(
-    redirect: dict[str, object], words: str
-) -> None:
-    filters = [{"type": "RequestRedirect", "requestRedirect": redirect}]
-    assert words in refused(backendRefs=[], filters=filters)
-
-
-def test_a_prefix_is_replaced_beside_prefixes_only() -> None:
-    path = {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/b"}
-    filters = [{"type": "URLRewrite", "urlRewrite": {"path": path}}]
-    matches = [{"path": {"type": "Exact", "value": "/a"}}]
-    assert "PathPrefix only" in refused(matches=matches, filters=filters)
-
-
-def test_redirect_and_rewrite_exclude_each_other() -> None:
-    filters = [
-        {"type": "URLRewrite", "urlRewrite": {"hostname": "a.example"}},
-        {"type": "RequestRedirect", "requestRedirect": {"scheme": "https"}},
-    ]
-    assert "either a RequestRedirect or" in refused(backendRefs=[], filters=filters)
 
 
 def backends(*references: dict[str, object]) -> list[Route]:
@@ -416,42 +295,6 @@ def test_what_is_no_resource_is_refused() -> None:
     with pytest.raises(Invalid) as error:
         imported("spec: {}")
     assert error.value.code == "route_file_unreadable"
-
-
-def test_an_export_leaves_out_what_it_cannot_say() -> None:
-    plain = Route(id="Plain_1", service="tickets")
-    cases = {
-        "cookie k Exact": {"conditions": (Condition(part=Part.COOKIE, name="k", value="v"),)},
-        "header h Absent": {"conditions": (Condition(name="h", type=TextMatchType.ABSENT),)},
-        "one condition for each name": {
-            "conditions": (Condition(name="h", value="a"), Condition(name="h", value="b"))
-        },
-        "no method PROPFIND": {"methods": ("PROPFIND",)},
-        "no fixed response": {"service": "", "response": FixedResponse()},
-        "up to 16 hostnames": {"hosts": ("*", "a.example")},
-        "no name of a Gateway": {"gateways": ("Edge",)},
-        "does not say authentication": {"authentication": ("keys",), "priority": 3},
-    }
-    for words, members in cases.items():
-        exported = write([replace(plain, **members)], RouteFormat.HTTP_ROUTE, Fleet())  # type: ignore[arg-type]
-        (note,) = exported.notes
-        assert (note.left_out, exported.text) == (True, "")
-        assert words in note.message
-
-
-def test_an_export_says_what_it_writes_otherwise() -> None:
-    template = PathMatch(type=PathMatchType.PATH_TEMPLATE, value="/a/{b}")
-    routes = [
-        Route(id="Plain_1", service="tickets", path=template),
-        Route(id="b", service="tickets", priority=3, labels=(("a", "b"),)),
-    ]
-    exported = write(routes, RouteFormat.HTTP_ROUTE, Fleet())
-    assert [note.left_out for note in exported.notes] == [False, False]
-    assert "/a/{b} is written as a regular expression" in exported.notes[0].message
-    assert "priority, labels" in exported.notes[1].message
-    assert "name: plain-1-" in exported.text
-    names = [draft.route.id for draft in imported(exported.text).routes]
-    assert names == ["Plain_1", "b"]
 
 
 def test_the_example_has_three_routes_and_one_mirror() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from importlib.resources import files
 
 import pytest
 
@@ -10,6 +11,7 @@ from controlplane.api.route_documents.imports import Declared, Imported, ImportW
 from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 from controlplane.domain.topology import Fleet
+from tests import ticketing_api
 
 DECLARED = Declared(services={"tickets": frozenset(), "order-desk": frozenset()})
 
@@ -272,3 +274,9 @@ def test_an_export_has_one_operation_for_each_path_and_method() -> None:
         ("route/c", True),
     ]
     assert [draft.route.id for draft in imported(exported.text).routes] == ["a", "d"]
+
+
+def test_the_example_is_what_its_seed_makes_and_imports_whole() -> None:
+    text = files("data").joinpath("routes", "ticketing-openapi.yaml").read_text(encoding="utf-8")
+    assert text == ticketing_api.document()
+    assert len(routes(text)) == ticketing_api.PATHS
