@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -84,37 +85,40 @@ async def datagram(port: int, data: bytes) -> bytes:
         transport.close()
 
 
-async def test_connections_and_datagrams(tmp_path: Path) -> None:
-    base, shop, rest = Lines(name="db"), Lines(name="shop"), Lines(name="rest")
-    http, plain, named, udp, again = free_ports(5)
-    web = Echo(name="web")
-    routes = (
-        L4Route(id="db", service="db", port=plain),
-        L4Route(id="shop", service="shop", port=named, sni=("shop.example", "*.shop.example")),
-        L4Route(id="rest", service="rest", port=named),
-        L4Route(id="too-late", service="db", port=named, sni=("shop.example",)),
-        L4Route(id="clock", service="clock", port=udp, protocol=L4Protocol.UDP),
-        L4Route(id="web", service="db", port=http),
-        L4Route(id="both", service="web", port=again),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    http: int
+    plain: int
+    named: int
+    udp: int
+    again: int
+
+
+def routes(ports: Ports) -> tuple[L4Route, ...]:
+    names = ("shop.example", "*.shop.example")
+    return (
+        L4Route(id="db", service="db", port=ports.plain),
+        L4Route(id="shop", service="shop", port=ports.named, sni=names),
+        L4Route(id="rest", service="rest", port=ports.named),
+        L4Route(id="too-late", service="db", port=ports.named, sni=("shop.example",)),
+        L4Route(id="clock", service="clock", port=ports.udp, protocol=L4Protocol.UDP),
+        L4Route(id="web", service="db", port=ports.http),
+        L4Route(id="both", service="web", port=ports.again),
         L4Route(id="lost", service="nobody", port=9),
-        L4Route(id="elsewhere", service="db", port=http, gateways=("other",)),
+        L4Route(id="elsewhere", service="db", port=ports.http, gateways=("other",)),
     )
-    async with listening(base, shop, rest, web), datagrams() as clock:
-        services = [
-            at(name, (port, ""))
-            for name, port in (
-                ("db", base.port),
-                ("shop", shop.port),
-                ("rest", rest.port),
-                ("clock", clock),
-                ("web", web.port),
-            )
-        ]
+
+
+async def test_connections_and_datagrams(tmp_path: Path) -> None:
+    names = ("http", "plain", "named", "udp", "again")
+    ports = Ports(**dict(zip(names, free_ports(5), strict=True)))
+    servers = [Lines(name="db"), Lines(name="shop"), Lines(name="rest"), Echo(name="web")]
+    async with listening(*servers), datagrams() as clock:
         declared = site(
-            services,
-            gateways=(GatewayGroup(name=GROUP, listen_port=http),),
+            [*(at(one.name, (one.port, "")) for one in servers), at("clock", (clock, ""))],
+            gateways=(GatewayGroup(name=GROUP, listen_port=ports.http),),
             routes=(prefix("all", "web", "/"),),
-            l4_routes=routes,
+            l4_routes=routes(ports),
         )
         async with served(declared, tmp_path) as plane:
             found = await plane.repair()
@@ -123,15 +127,20 @@ async def test_connections_and_datagrams(tmp_path: Path) -> None:
                 ("route_shadowed", "l4/web"),
                 ("route_without_service", "l4/lost"),
             ]
-            assert await sent(plain, b"select") == "db"
-            assert base.got[-1] == b"select"
-            assert await sent(named, hello("shop.example")) == "shop"
-            assert await sent(named, hello("a.shop.example")) == "shop"
-            assert await sent(named, hello("other.example")) == "rest"
-            assert await sent(named, b"no handshake at all") == "rest"
-            # A service may be asked by HTTP and carry connections.
-            assert (await sent(again, b"GET /l4 HTTP/1.1\r\n\r\n")).startswith("HTTP/1.1 200")
-            assert (await sent(http, b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")).startswith(
-                "HTTP/1.1 200"
-            )
-            assert await datagram(udp, b"tick") == b"ticktick"
+            await _carried(ports)
+            assert await datagram(ports.udp, b"tick") == b"ticktick"
+
+
+async def _carried(ports: Ports) -> None:
+    assert await sent(ports.plain, b"select") == "db"
+    for first, name in {
+        hello("shop.example"): "shop",
+        hello("a.shop.example"): "shop",
+        hello("other.example"): "rest",
+        b"no handshake at all": "rest",
+    }.items():
+        assert await sent(ports.named, first) == name
+    # A service may be asked by HTTP and carry connections.
+    for port in (ports.again, ports.http):
+        answer = await sent(port, b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+        assert answer.startswith("HTTP/1.1 200")
