@@ -37,7 +37,8 @@ class Agent:
             OSError: the folder of the cache cannot be used.
         """
         await asyncio.to_thread(self._cache.load)
-        routes = None if self._options.routes is None else RouteKeeper(self._options)
+        source = self._options.routes
+        routes = None if source is None else RouteKeeper(source, self._options.cache)
         if routes is not None:
             await routes.load()
         port = await self._server.start(self._options.listen)

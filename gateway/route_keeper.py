@@ -5,11 +5,11 @@ takes the place of what can.
 """
 
 import asyncio
+from pathlib import Path
 
 import structlog
 
-from gateway.options import AgentOptions
-from gateway.polling import Fetched, Poller
+from gateway.polling import Fetched, Poller, Source
 from gateway.route_file import RouteFile
 
 log = structlog.get_logger()
@@ -18,11 +18,9 @@ log = structlog.get_logger()
 class RouteKeeper:
     """One table on disk."""
 
-    def __init__(self, options: AgentOptions) -> None:
-        if options.routes is None:
-            raise ValueError("no source of routes")
-        self._file = RouteFile(options.cache)
-        self._poller = Poller(options.routes, self._take)
+    def __init__(self, source: Source, folder: Path) -> None:
+        self._file = RouteFile(folder)
+        self._poller = Poller(source, self._take)
 
     async def load(self) -> None:
         """Ask for what is newer than what an earlier run left."""

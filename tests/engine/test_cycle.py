@@ -78,6 +78,29 @@ def test_a_data_center_without_endpoints_gets_nothing() -> None:
     assert applied_shares(fleet(none), none, {"beijing-1": 0.7}) == (0.0, 0.0)
 
 
+def test_clusters_of_one_data_center_are_decided_about_together() -> None:
+    first, second = service().clusters
+    named = replace(first, name="a")
+    several = (named, replace(named, name="b"), replace(named, name="c", standby=True), second)
+    declared = replace(service(strategy=StrategyName.CPU_EQUALIZER), clusters=several)
+    facts = replace(_facts(), fleet=normalized(fleet(declared)))
+    one = facts.fleet.services[0]
+    # 80 and 80 beside 50; a standby is no capacity.
+    assert applied_shares(facts.fleet, one, {}) == pytest.approx((160 / 210, 50 / 210))
+    assert [c.cluster.capacity_rps for c in situate(facts, one).centers] == [160.0, 50.0]
+    decision = decide(facts, one, Trigger.TIMER)
+    assert decision.centers == ("beijing-1", "beijing-2")
+    made = desired(facts, [decision], None).snapshot
+    assert set(made.content.weights.weights[0].weights) == {"beijing-1", "beijing-2"}
+    found = made.content.endpoints.services[0].centers
+    assert [(c.datacenter, c.cluster, c.standby) for c in found] == [
+        ("beijing-1", "a", False),
+        ("beijing-1", "b", False),
+        ("beijing-1", "c", True),
+        ("beijing-2", "", False),
+    ]
+
+
 def test_what_is_published_is_read_back_as_the_same_shares() -> None:
     facts = _facts()
     made = [decide(facts, facts.fleet.services[0], Trigger.TIMER)]
