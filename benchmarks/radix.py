@@ -73,17 +73,17 @@ def main() -> None:
     effort = QUICK if options.quick else FULL
     figures: dict[str, float] = {}
     for suffix, shapes in SHAPES.items():
-        found = _matching(*shapes, effort)
+        found = match_figures(*shapes, effort)
         show(suffix, found)
         figures |= {f"{name}{suffix}": value for name, value in found.items()}
-    changes = _changes(effort)
+    changes = change_figures(effort)
     show("_changes", changes)
     figures |= changes
     if options.json:
         print(json.dumps({"benchmark": "radix", "figures": figures}))
 
 
-def _matching(templates: Shape, prefixes: Shape, effort: Effort) -> dict[str, float]:
+def match_figures(templates: Shape, prefixes: Shape, effort: Effort) -> dict[str, float]:
     """Microseconds per path of everyone, and how ours stands beside them."""
     rng = random.Random(SEED)
     whole = work(templates, effort.turns, rng)
@@ -103,6 +103,34 @@ def _matching(templates: Shape, prefixes: Shape, effort: Effort) -> dict[str, fl
     figures |= {f"us_per_match_whole_paths_{name}": each for name, each in exact.items()}
     figures |= {f"us_per_match_prefixes_{name}": each for name, each in longest.items()}
     return figures | _beside(whole, going_on)
+
+
+def change_figures(effort: Effort) -> dict[str, float]:
+    """Milliseconds that a table of 10,000 routes and one change in it take."""
+    rng = random.Random(SEED)
+    routes = ten_thousand(rng)
+    builds: list[float] = []
+    for _ in range(effort.builds):
+        gc.collect()
+        start = time.thread_time()
+        table = Table.of(routes)
+        builds.append(time.thread_time() - start)
+    changes: list[float] = []
+    for route in rng.sample(routes, 200):
+        new = Route(id="new", service="s", path=route.path, priority=1)
+        changes += _change(table, route, new)
+    return {
+        "build_10k_ms": statistics.median(builds) * 1e3,
+        "update_ms": statistics.median(changes) * 1e3,
+        "update_ms_highest": max(changes) * 1e3,
+    }
+
+
+def show(title: str, figures: dict[str, float]) -> None:
+    """Print a table of figures."""
+    print(title.strip("_").replace("_", " ") or "6 to 8 segments")
+    for name, value in figures.items():
+        print(f"  {name:<44}{value:>10.3f}")
 
 
 def _beside(whole: Work, prefixes: Work) -> dict[str, float]:
@@ -154,27 +182,6 @@ def _turn(find: Callable[[str], object], urls: Iterable[str]) -> float:
     return spent / len(paths) * 1e6
 
 
-def _changes(effort: Effort) -> dict[str, float]:
-    """Milliseconds that a table of 10,000 routes and one change in it take."""
-    rng = random.Random(SEED)
-    routes = ten_thousand(rng)
-    builds: list[float] = []
-    for _ in range(effort.builds):
-        gc.collect()
-        start = time.thread_time()
-        table = Table.of(routes)
-        builds.append(time.thread_time() - start)
-    changes: list[float] = []
-    for route in rng.sample(routes, 200):
-        new = Route(id="new", service="s", path=route.path, priority=1)
-        changes += _change(table, route, new)
-    return {
-        "build_10k_ms": statistics.median(builds) * 1e3,
-        "update_ms": statistics.median(changes) * 1e3,
-        "update_ms_highest": max(changes) * 1e3,
-    }
-
-
 def _change(table: Table, old: Route, new: Route) -> list[float]:
     """Seconds of taking a route out, and of putting another one in."""
     start = time.thread_time()
@@ -185,13 +192,6 @@ def _change(table: Table, old: Route, new: Route) -> list[float]:
     if changed.without_route(new).with_route(old) != table:
         raise SystemExit("a change back gave another table")
     return [between - start, end - between]
-
-
-def show(title: str, figures: dict[str, float]) -> None:
-    """Print a table of figures."""
-    print(title.strip("_").replace("_", " ") or "6 to 8 segments")
-    for name, value in figures.items():
-        print(f"  {name:<44}{value:>10.3f}")
 
 
 if __name__ == "__main__":
