@@ -12,8 +12,16 @@ from controlplane.adapters.envoy.preflight import Preflight, find_envoy
 from controlplane.adapters.envoy.refusal_file import RefusalFile
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.domain.errors import Rejected, Retryable
-from controlplane.domain.findings import Observation
-from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
+from controlplane.domain.findings import Observation, Severity
+from controlplane.domain.routing.route import (
+    Condition,
+    L4Route,
+    PathMatch,
+    PathMatchType,
+    Route,
+    TextMatchType,
+)
+from controlplane.domain.routing.whitelist import Whitelist
 from controlplane.domain.topology import Fleet, GatewayGroup
 from controlplane.ports.outside import Artifact
 from tests.adapters.envoy.site import SMALL, prefix, service, snapshot
@@ -80,6 +88,34 @@ async def test_what_re2_alone_refuses_is_named_and_left_out() -> None:
     assert "invalid perl operator: (?=" in found[0].message
     assert served(made(declared)) - served(cleared) == set(subjects(found))
     assert cleared.revision == 1
+
+
+async def test_a_bad_whitelist_or_l4_route_is_left_out_alone(tmp_path: Path) -> None:
+    bad = Condition(name="x-channel", type=TextMatchType.REGULAR_EXPRESSION, value="a(?=b)")
+    declared = replace(
+        SMALL,
+        whitelists=(
+            Whitelist(id="bad", hosts=("bad.example",), channel=(bad,)),
+            Whitelist(id="good", hosts=("good.example",)),
+        ),
+        l4_routes=(
+            L4Route(id="good", service="api", port=5_432, gateways=("edge",)),
+            L4Route(id="poison", service="api", port=5_433, gateways=("edge",)),
+        ),
+    )
+    one = clearance(find_envoy())
+    artifact = made(declared)
+    cleared = await one.clear(artifact)
+    (found,) = one.observations(artifact)
+    assert (found.subject, found.severity) == ("whitelist/bad", Severity.CRITICAL)
+    assert [w.id for w in cleared.snapshot.content.routes.whitelists] == ["good"]
+    assert len(cleared.snapshot.content.routes.l4_routes) == 2
+
+    mute = clearance(binary(tmp_path, MUTE))
+    cleared = await mute.clear(artifact)
+    assert subjects(mute.observations(artifact)) == {"l4/poison": "item_refused"}
+    names = {name for name, _ in cleared.parts if name.startswith("listener/")}
+    assert names == {"listener/edge", "listener/edge:tcp-5432"}
 
 
 async def test_an_envoy_without_words_is_asked_by_halves(tmp_path: Path) -> None:

@@ -1,10 +1,20 @@
 """Envoy's own words, as it said them, and the items that they mean."""
 
+from dataclasses import replace
+
 import pytest
 
 from controlplane.adapters.envoy.culprits import environmental, named
 from controlplane.adapters.envoy.forms import forms
-from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
+from controlplane.domain.routing.route import (
+    Condition,
+    L4Route,
+    PathMatch,
+    PathMatchType,
+    Route,
+    TextMatchType,
+)
+from controlplane.domain.routing.whitelist import Whitelist
 from tests.adapters.envoy.site import SMALL, fleet, prefix, service, snapshot
 
 EXPRESSIONS = {
@@ -17,6 +27,12 @@ EXPRESSIONS = {
     "long": "/[a-z]{1000}/[a-z]{1000}",
     "sound": "/[0-9]+",
 }
+
+
+def asked(expression: str) -> Condition:
+    return Condition(name="x", type=TextMatchType.REGULAR_EXPRESSION, value=expression)
+
+
 ROUTES = [
     *(
         Route(
@@ -28,12 +44,14 @@ ROUTES = [
     ),
     prefix("hosted", "web", "/", "a.example"),
     prefix("api", "api", "/api"),
+    replace(prefix("asks", "api", "/asks"), conditions=(asked("gold(?!x)"),)),
 ]
-FORMS = forms(
-    snapshot(
-        fleet([service("web", [9001], [9101]), service("api", [9201], [9301])], ROUTES), 1
-    ).content
+DECLARED = replace(
+    fleet([service("web", [9001], [9101]), service("api", [9201], [9301])], ROUTES),
+    whitelists=(Whitelist(id="site", hosts=("w.example",), channel=(asked("app(?<=p)"),)),),
+    l4_routes=(L4Route(id="db", service="api", port=5_432),),
 )
+FORMS = forms(snapshot(DECLARED, 1).content)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +68,13 @@ FORMS = forms(
             "set for the error level threshold. Increase configured max program size if necessary.",
             {"route/long"},
         ),
-        ("route: unknown cluster 'api'", {"route/api"}),
+        ("invalid perl operator: (?!", {"route/asks"}),
+        ("invalid perl operator: (?<", {"whitelist/site"}),
+        ("route: unknown cluster 'api'", {"route/api", "route/asks"}),
+        ("route: unknown weighted cluster 'api:v1~slow'", {"route/api", "route/asks"}),
+        ("Error adding/updating cluster(s) web:v1~slow: no", {"service/web"}),
+        ("Error adding/updating cluster(s) web~~tcp: no", {"service/web"}),
+        ("Error adding/updating listener(s) tcp-5432: no", {"l4/db"}),
         (
             "Only unique values for domains are permitted. Duplicate entry of domain A.example in "
             "route routes",
