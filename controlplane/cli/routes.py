@@ -12,7 +12,7 @@ from controlplane.cli.connection import JsonOption, LimitOption, ReasonOption, c
 from controlplane.cli.failures import in_file
 from controlplane.cli.fleet import FileOption, read_text
 from controlplane.cli.paths import path_of
-from controlplane.domain.errors import Invalid
+from controlplane.domain.errors import Invalid, NotFound
 
 ROUTES = "/v1/routes"
 LIST = "/v1/routes:list"
@@ -159,7 +159,7 @@ def _revision(found: Sequence[Mapping[str, Any]], number: int) -> tuple[Any, Any
         if one["number"] == number:
             forms = (json.loads(one[name]) if one[name] else None for name in ("before", "after"))
             return tuple(forms)  # type: ignore[return-value]
-    raise Invalid("revision_unknown", f"the route has no revision {number} among its newest ones")
+    raise NotFound("revision_not_found", f"the route has no revision {number}")
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -6,14 +6,14 @@ every change is audited in the transaction that stores it, with the revisions of
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from controlplane.domain import canonical
 from controlplane.domain.access import AuditEntry, Principal
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import Conflict, Refused
-from controlplane.domain.findings import Source
+from controlplane.domain.findings import Observation, Source
 from controlplane.domain.routing.checks import HeldChange
 from controlplane.domain.routing.revision import RouteRevision
 from controlplane.domain.suspicion.limits import SuspicionLimits
@@ -75,6 +75,7 @@ class Fleets:
         self._stored = 0
         self._known = 0
         self._findings = instruments.findings
+        self._held: tuple[Observation, ...] = ()
         # One change at a time, each on top of the one before.
         self._changing = asyncio.Lock()
 
@@ -148,14 +149,13 @@ class Fleets:
 
     async def _apply(self, edit: Edit, *, force: bool) -> FleetChange:
         current, found = await self._judged(edit.change, edit.expected_generation)
-        self._findings.report(Source.FLEET, observations(found), scope=CHECKS)
+        self._tell(observations(found))
         if not found.lines:
             self._guard.unchanged()
             return _change(current, found)
         if not force:
             self._guard.check(current.fleet, found.fleet, edit.author)
-        generation = current.generation + 1
-        await self._put(current, found, replace(edit, subject=f"fleet@{generation}"))
+        await self._put(current, found, replace(edit, subject=f"fleet@{current.generation + 1}"))
         self._guard.accepted()
         return _change(current, found)
 
@@ -181,6 +181,8 @@ class Fleets:
                     self._guard.check(current.fleet, found.fleet, edit.author)
                 try:
                     await self._put(current, found, edit)
+                    # What a file could not do to this item is answered by this change.
+                    self._tell(one for one in self._held if one.subject != edit.subject)
                 except Conflict:
                     # Another writer was faster: on top of his fleet it may still be what is wanted.
                     if last or edit.expected_generation is not None:
@@ -188,6 +190,11 @@ class Fleets:
                 else:
                     return _change(current, found)
         raise AssertionError("the last try returns or raises")
+
+    def _tell(self, held: Iterable[Observation]) -> None:
+        """Keep what checks held back as findings, in place of those before."""
+        self._held = tuple(held)
+        self._findings.report(Source.FLEET, self._held, scope=CHECKS)
 
     async def _judged(
         self, change: Callable[[Fleet], Fleet], expected_generation: int | None

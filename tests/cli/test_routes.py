@@ -51,7 +51,7 @@ def test_a_route_from_draft_to_retired(declared: Run, server: Server, tmp_path: 
     number = history[1].split()[0]
     changed = declared("routes", "diff", "v2", "--revision", number, "--json").out
     assert json.loads(changed)["before"] is None
-    assert declared("routes", "diff", "v2", "--revision", "9999").code == 2
+    assert declared("routes", "diff", "v2", "--revision", "9999").code == 3
     assert "life: retired" in said(declared("routes", "retire", "v2"))
     assert '"/api/v2"' in declared("routes", "show", "v2").out
     assert "life: full" in said(declared("routes", "publish", "v2"))

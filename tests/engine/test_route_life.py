@@ -328,6 +328,15 @@ async def test_of_a_file_with_a_failing_check_the_rest_ships(house: House) -> No
     assert house.rig.findings.standing() == []
 
 
+async def test_what_a_check_held_is_answered_by_a_change_of_that_route(house: House) -> None:
+    bad = replace(NEW, path=PathMatch(value="/x"), checks=(RouteCheck(path="/r"),))
+    other = replace(bad, id="q", path=PathMatch(value="/q"))
+    await house.rig.fleets.apply(declared(bad, other), OPERATOR)
+    assert house.rig.troubled == ["route/q", "route/r"]
+    await house.life.write(NEW, WISH)
+    assert house.rig.troubled == ["route/q"]
+
+
 async def test_routes_begin_and_end_on_time(house: House) -> None:
     now_s = house.rig.clock.now()
     timed = replace(
