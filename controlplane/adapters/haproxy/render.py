@@ -16,6 +16,7 @@ from controlplane.adapters.haproxy.frontend import HOSTS_FILE, PATHS_FILE, SUFFI
 from controlplane.adapters.haproxy.quoting import word
 from controlplane.adapters.haproxy.table import EVERY_HOST, Table, compiled
 from controlplane.adapters.haproxy.targets import NO_ROUTE, Target, service_section
+from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.routing.selection import crowded
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import EVERYWHERE, GatewayGroup
@@ -77,6 +78,7 @@ def render(
             *by_halves(selection.routes),
             *crowded(table.crowded, HAPROXY),
             *access_notes(section, group),
+            *late_standbys(((r.service, r.weights) for r in content.reaches.values()), "HAProxy"),
         ),
     )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from controlplane.adapters.nginx.quoting import name
 from controlplane.domain.findings import Observation, Severity
+from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.placement import placement
 from controlplane.domain.routing.choices import EVERY_VERSION
@@ -64,10 +65,13 @@ class Upstreams:
             yield "}"
 
     def without_standby(self) -> Iterable[Observation]:
-        """Services whose standby cannot stand behind a consistent hash."""
+        """Services whose standby cannot stand behind a consistent hash, or takes over late."""
         for service in sorted({service for service, _ in self._asked}):
-            placed = placement(self.services[service], self.weights.get(service, {}))
-            if self._is_hashed(service) and (placed.standby or placed.idle):
+            weights = self.weights.get(service, {})
+            placed = placement(self.services[service], weights)
+            if not self._is_hashed(service):
+                yield from late_standbys([(self.services[service], weights)], "nginx")
+            elif placed.standby or placed.idle:
                 yield Observation(
                     code="standby_not_expressible",
                     subject=f"service/{service}",
