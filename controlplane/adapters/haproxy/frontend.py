@@ -21,16 +21,19 @@ PATHS_FILE, HOSTS_FILE, SUFFIXES_FILE = "routes.map", "hosts.map", "suffixes.map
 STICKY_ATTRIBUTES = "Path=/; HttpOnly; SameSite=Lax"
 # Whose request ids are believed: the same as Envoy's internal addresses.
 INTERNAL = "10.0.0.0/8 127.0.0.0/8 172.16.0.0/12 192.168.0.0/16 ::1 fc00::/7"
+# What is not in normal form, or may be: an escape, a dot segment, two slashes, anything unusual.
+_ODD = r"[^A-Za-z0-9\-._~!$&\x27()*+,;=:@/]|//|/\.|^[^/]|^$"
 _UNREADABLE = (
     r"%(?:2[Ff]|5[Cc]|[01]|7[Ff]|(?![0-9A-Fa-f]{2}))|[^A-Za-z0-9\-._~!$&\x27()*+,;=:@/%]|^[^/]|^$"
 )
 
 
 class Asks(StrEnum):
-    """Whether anything behind a frontend must know who asks."""
+    """What anything behind a frontend must know of who asks: answers of our own need nothing."""
 
     USER = "user"
-    NOBODY = "nobody"
+    REQUEST = "request"
+    NOTHING = "nothing"
 
 
 def section(group: GatewayGroup, table: Table, access: Access, asks: Asks) -> Iterator[str]:
@@ -51,26 +54,35 @@ def section(group: GatewayGroup, table: Table, access: Access, asks: Asks) -> It
 
 
 def _normal_form() -> Iterator[str]:
+    """Most paths have no spelling that needs a look, so one expression decides for all."""
     yield f"http-request return status 414 if {{ path -m len gt {LONGEST_PATH} }}"
-    yield f"http-request deny deny_status 400 if {{ path -m reg -- {word(_UNREADABLE)} }}"
-    yield "http-request normalize-uri percent-decode-unreserved strict"
-    yield "http-request normalize-uri percent-to-uppercase strict"
-    yield "http-request normalize-uri path-strip-dot"
-    yield "http-request normalize-uri path-strip-dotdot full"
-    yield "http-request normalize-uri path-merge-slashes"
+    yield f"http-request set-var(txn.odd) bool(true) if {{ path -m reg -- {word(_ODD)} }}"
+    odd = "if { var(txn.odd) -m found }"
+    unreadable = f"{{ path -m reg -- {word(_UNREADABLE)} }}"
+    yield f"http-request deny deny_status 400 {odd} {unreadable}"
+    yield f"http-request normalize-uri percent-decode-unreserved strict {odd}"
+    yield f"http-request normalize-uri percent-to-uppercase strict {odd}"
+    yield f"http-request normalize-uri path-strip-dot {odd}"
+    yield f"http-request normalize-uri path-strip-dotdot full {odd}"
+    yield f"http-request normalize-uri path-merge-slashes {odd}"
 
 
 def _identity(asks: Asks) -> Iterator[str]:
     """Who asks: the sticky cookie, or the id of the request, which becomes the cookie."""
+    yield 'http-request set-var-fmt(txn.query) "?%[query]" if { query -m len gt 0 }'
+    if asks is Asks.NOTHING:
+        return
     for header in REMOVED_HEADERS:
         yield f"http-request del-header {header}"
     yield (
         f"http-request set-header {REQUEST_ID} %[uuid()] "
         f"unless {{ req.hdr({REQUEST_ID}) -m found }} {{ src {INTERNAL} }}"
     )
-    yield 'http-request set-var-fmt(txn.query) "?%[query]" if { query -m len gt 0 }'
-    if asks is Asks.NOBODY:
-        return
+    if asks is Asks.USER:
+        yield from _user()
+
+
+def _user() -> Iterator[str]:
     sid = first_part(STICKY_COOKIE, ";")
     cookie = f'req.fhdr(cookie),regsub("{in_quotes(sid)}","\\1")'
     given = f"{{ req.fhdr(cookie) -m reg -- {word(sid)} }}"
@@ -87,10 +99,9 @@ def _identity(asks: Asks) -> Iterator[str]:
 
 def _host(table: Table) -> Iterator[str]:
     """The table of the most specific host that has one."""
-    every = table.hosts.get(EVERY_HOST)
-    if every is not None and len(table.hosts) == 1:
-        yield f"http-request set-var(txn.t) str(t{every})"
+    if _only_table(table) is not None:
         return
+    every = table.hosts.get(EVERY_HOST)
     port, dot = 'regsub("(?<!:):[0-9]*$","")', 'regsub("[.]$","")'
     yield "http-request set-var(txn.h) req.hdr(host),lower"
     yield f"http-request set-var(txn.h) 'var(txn.h),{port}' if {{ var(txn.h) -m sub : }}"
@@ -105,10 +116,12 @@ def _host(table: Table) -> Iterator[str]:
 
 def _path(table: Table) -> Iterator[str]:
     key, found = "txn.k", "http-request set-var(txn.s)"
-    yield f'http-request set-var-fmt({key}) "%[var(txn.t)]q0%[path]/?"'
+    only = _only_table(table)
+    begins = "%[var(txn.t)]" if only is None else f"t{only}"
+    yield f'http-request set-var-fmt({key}) "{begins}q0%[path]/?"'
     yield f"{found} var({key}),map_beg({PATHS_FILE})"
     if table.skips:
-        yield 'http-request set-var-fmt(txn.p) "%[path,bytes(1)]/?"'
+        yield 'http-request set-var-fmt(txn.p) "%[path,bytes(1)]/?" if { var(txn.s) -m beg p }'
     for skips in table.skips:
         for skipped in sorted(skips):
             rest = f"var(txn.p),field({skipped + 2},/,0)"
@@ -120,3 +133,8 @@ def _path(table: Table) -> Iterator[str]:
         by_method = "if { var(txn.s) -m beg m }"
         yield f'http-request set-var-fmt({key}) "%[var(txn.s)]:%[method]:" {by_method}'
         yield f"{found} var({key}),map_beg({PATHS_FILE}) {by_method}"
+
+
+def _only_table(table: Table) -> int | None:
+    """The table of every host, when there is no other."""
+    return table.hosts.get(EVERY_HOST) if len(table.hosts) == 1 else None

@@ -118,7 +118,10 @@ def _asks(table: Table, targets: list[Target], reaches: dict[str, Reach]) -> fro
         for target in targets
         if target.service
     )
-    return frontend.Asks.USER if sticky or table.tests.ask_who else frontend.Asks.NOBODY
+    if sticky or table.tests.ask_who:
+        return frontend.Asks.USER
+    served = any(target.service for target in targets)
+    return frontend.Asks.REQUEST if served else frontend.Asks.NOTHING
 
 
 def _with_tracked(targets: Iterable[Target]) -> list[Target]:
