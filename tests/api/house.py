@@ -138,16 +138,7 @@ class House:
             Suspicions(self.fleets, self.publication, SuspicionRules(), self.instruments),
             self.instruments,
         )
-        self.routes = RouteLife(
-            RouteParts(
-                fleets=self.fleets,
-                store=self.fleet_store,
-                publication=self.publication,
-                pokes=self.pokes,
-                window=self.intake.window,
-            ),
-            self.instruments,
-        )
+        self.routes = self._routes()
         self.models = Models(self.registry, self.fleets, self.instruments)
         self.source = FakeSource()
         self.puller = puller(self.source, self.fleets, self.intake, self.instruments)
@@ -159,6 +150,18 @@ class House:
         self.plane = FakePlane()
         self.secrets: dict[AccessRole, str] = {}
         self.app = self._app()
+
+    def _routes(self) -> RouteLife:
+        return RouteLife(
+            RouteParts(
+                fleets=self.fleets,
+                store=self.fleet_store,
+                publication=self.publication,
+                pokes=self.pokes,
+                window=self.intake.window,
+            ),
+            self.instruments,
+        )
 
     def _loop(self) -> ReconcileLoop:
         return ReconcileLoop(

@@ -3,7 +3,14 @@
 from dataclasses import replace
 
 from controlplane.domain.fleet_order import normalized
-from controlplane.domain.routing.route import Route
+from controlplane.domain.routing.release import Life, Release
+from controlplane.domain.routing.route import (
+    Condition,
+    FunctionCall,
+    HeaderChanges,
+    Route,
+    RouteCheck,
+)
 from controlplane.domain.topology import (
     Datacenter,
     Endpoint,
@@ -94,3 +101,26 @@ def test_clusters_of_one_data_center_go_by_name_and_standbys_last() -> None:
         ("beijing-1", "a", True),
         ("beijing-2", "", False),
     ]
+
+
+def test_what_has_no_order_in_a_route_is_put_in_order() -> None:
+    mixed = Route(
+        id="r",
+        hosts=("b", "a"),
+        methods=("PUT", "GET"),
+        conditions=(Condition(name="b", value="x"), Condition(name="a", value="x")),
+        functions=(FunctionCall(name="f", arguments=(("b", "1"), ("a", "2"))),),
+        request_headers=HeaderChanges(set=(("b", "1"), ("a", "2")), remove=("d", "c")),
+        labels=(("b", "1"), ("a", "2")),
+        checks=(RouteCheck(path="/", headers=(("b", "1"), ("a", "2"))),),
+    )
+    release = Release(route=mixed, life=Life.DRAFT, author="me", changed_s=0.0)
+    found = normalized(Fleet(routes=(mixed,), releases=(release,)))
+    (route,) = found.routes
+    assert route == found.releases[0].route
+    assert (route.hosts, route.methods) == (("a", "b"), ("GET", "PUT"))
+    assert [one.name for one in route.conditions] == ["a", "b"]
+    assert route.functions[0].arguments == route.labels == (("a", "2"), ("b", "1"))
+    assert route.request_headers == HeaderChanges(set=(("a", "2"), ("b", "1")), remove=("c", "d"))
+    assert route.checks[0].headers == (("a", "2"), ("b", "1"))
+    assert normalized(found) == found
