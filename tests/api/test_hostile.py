@@ -76,8 +76,8 @@ def test_places_are_json_pointers_too() -> None:
         "/datacenters/0/re~1g~0",
         "/datacenters/0/region",
         "/datacenters/0/role",
+        "/routes/0",
         "/routes/0/id",
-        "/routes/0/service",
     }
 
 
@@ -120,7 +120,7 @@ def test_a_gateway_may_listen_on_every_address(address: str) -> None:
     assert fleet.gateways[0].listen_address == address.strip('"')
 
 
-@pytest.mark.parametrize("path", ["/", "/a/b", "/a%20b", "/..a/.b", "/a.b/...", "/a%2Fb", "/{x}"])
+@pytest.mark.parametrize("path", ["/", "/a/b", "/a%20b", "/..a/.b", "/a.b/...", "/a%7Bb"])
 def test_usual_paths_are_taken(path: str) -> None:
     fleet = parse(BASE.replace("value: /all", f'value: "{path}"'))
     assert fleet.routes[0].path.value == path
