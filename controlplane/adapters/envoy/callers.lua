@@ -129,7 +129,7 @@ local function consumer_of(policy, kind, value)
   return known and known[value]
 end
 
--- A digest takes a tenth of a millisecond. Only keys that are known are kept, so nobody can fill it.
+-- A digest takes up to a tenth of a millisecond. Only keys that are known are kept, so nobody can fill it.
 local digests = {}
 
 local METHODS = {}
