@@ -14,8 +14,9 @@ WITH_PARAMETERS = 0.3
 SEGMENTS = (6, 8)
 URL_LENGTH = 150
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-# How many words a level of the paths has: few at the top, as on a site with a few applications.
-WORDS = (4, 8, 12, 20, 20, 20, 20, 20)
+# How many words a level of the paths has. All paths begin with one application, as the paper's do
+# (/otn/login/pwd): expressions compare what is shared again for each rule.
+WORDS = (1, 4, 8, 12, 20, 20, 20, 20)
 WORD_LETTERS = (4, 9)
 BODY = "ok"
 
