@@ -280,3 +280,24 @@ def test_the_example_is_what_its_seed_makes_and_imports_whole() -> None:
     text = files("data").joinpath("routes", "ticketing-openapi.yaml").read_text(encoding="utf-8")
     assert text == ticketing_api.document()
     assert len(routes(text)) == ticketing_api.PATHS
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (" " * 5_000_001, "route_file_too_large"),
+        ("openapi: 3.1.0\nx: " + "[" * 40 + "]" * 40, "route_file_too_complex"),
+    ],
+)
+def test_files_have_limits(text: str, code: str) -> None:
+    with pytest.raises(Invalid) as error:
+        imported(text)
+    assert error.value.code == code
+    assert "route file" in error.value.message
+
+
+def test_a_key_twice_is_a_finding_and_what_is_half_a_character_stays() -> None:
+    text = api("  /a: {get: {}}\n  /a: {put: {}}", 'info: {title: "\\\\ud83d\\\\udexx"}')
+    assert [(line, found) for line, _, found, _ in faults(text, service="tickets")] == [
+        (5, "here again")
+    ]

@@ -1,5 +1,6 @@
 """docs/route-files.md as it stands: every command of its examples, and what it prints."""
 
+import json
 import re
 import shlex
 import shutil
@@ -54,3 +55,25 @@ def matches(told: list[str], expected: list[str]) -> bool:
     if expected[0] == "...":
         return any(matches(told[start:], expected[1:]) for start in range(len(told) + 1))
     return bool(told) and told[0] == expected[0] and matches(told[1:], expected[1:])
+
+
+def test_notes_objections_and_json(run: Run, tmp_path: Path) -> None:
+    assert run("apply", "-f", str(FLEET)).code == 0
+    secured = tmp_path / "secured.yaml"
+    paths = "".join(f"  /p{number}: {{get: {{security: []}}}}\n" for number in range(12))
+    secured.write_text(f"openapi: 3.1.0\npaths:\n{paths}", encoding="utf-8")
+    options = ("--format", "openapi", "--service", "tickets", "--collection", "p")
+    done = run("routes", "import", str(secured), *options)
+    assert done.code == 0
+    assert "secured.yaml:3:25: security of operations is not imported" in done.err
+    assert "(12 times)" in done.err
+    secured.write_text("openapi: 3.1.0\npaths: {/p0: {get: {}}}\n", encoding="utf-8")
+    told = run("routes", "import", str(secured), *options, "--dry-run")
+    assert "1 routes would be imported" in told.err
+    assert "import will refuse this unless forced: " in told.err
+    assert run("routes", "import", str(secured), *options).code == 5
+    whole = json.loads(run("routes", "import", str(secured), *options, "--force", "--json").out)
+    assert (whole["imported"], whole["notes"]) == (1, [])
+    exported = json.loads(run("routes", "export", "--format", "csv", "--json").out)
+    assert "p.p0" in exported["document"]
+    assert exported["notes"] == []
