@@ -109,7 +109,7 @@ def _haproxy_expressions(rules: Rules, folder: Path, port: int) -> Files:
     entries = zip(rules.expressions, sections.values(), strict=True)
     listed = "".join(f"^{expression}$ {section}\n" for expression, section in entries)
     lines = files["haproxy.cfg"].decode().splitlines()
-    first = next(n for n, line in enumerate(lines) if "set-var-fmt(txn.k)" in line)
+    first = next(n for n, line in enumerate(lines) if "map_beg(" in line)
     last = next(n for n, line in enumerate(lines) if "use_backend" in line)
     looked_up = "    http-request set-var(txn.s) path,map_reg(expressions.map)"
     text = "\n".join((*lines[:first], looked_up, *lines[last:], ""))

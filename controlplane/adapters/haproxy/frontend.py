@@ -99,7 +99,7 @@ def _user() -> Iterator[str]:
 
 def _host(table: Table) -> Iterator[str]:
     """The table of the most specific host that has one."""
-    if _only_table(table) is not None:
+    if table.only is not None:
         return
     every = table.hosts.get(EVERY_HOST)
     port, dot = 'regsub("(?<!:):[0-9]*$","")', 'regsub("[.]$","")'
@@ -116,10 +116,11 @@ def _host(table: Table) -> Iterator[str]:
 
 def _path(table: Table) -> Iterator[str]:
     key, found = "txn.k", "http-request set-var(txn.s)"
-    only = _only_table(table)
-    begins = "%[var(txn.t)]" if only is None else f"t{only}"
-    yield f'http-request set-var-fmt({key}) "{begins}q0%[path]/?"'
-    yield f"{found} var({key}),map_beg({PATHS_FILE})"
+    if table.only is None:
+        yield f'http-request set-var-fmt({key}) "%[var(txn.t)]q0%[path]/?"'
+        yield f"{found} var({key}),map_beg({PATHS_FILE})"
+    else:
+        yield f"{found} path,concat(/?),map_beg({PATHS_FILE})"
     if table.skips:
         yield 'http-request set-var-fmt(txn.p) "%[path,bytes(1)]/?" if { var(txn.s) -m beg p }'
     for skips in table.skips:
@@ -133,8 +134,3 @@ def _path(table: Table) -> Iterator[str]:
         by_method = "if { var(txn.s) -m beg m }"
         yield f'http-request set-var-fmt({key}) "%[var(txn.s)]:%[method]:" {by_method}'
         yield f"{found} var({key}),map_beg({PATHS_FILE}) {by_method}"
-
-
-def _only_table(table: Table) -> int | None:
-    """The table of every host, when there is no other."""
-    return table.hosts.get(EVERY_HOST) if len(table.hosts) == 1 else None

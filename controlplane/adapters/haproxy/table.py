@@ -48,6 +48,11 @@ class Table:
     has_methods: bool = False
     _lists: dict[tuple[object, ...], str] = field(default_factory=dict)
 
+    @property
+    def only(self) -> int | None:
+        """The table of every host, when there is no other."""
+        return self.hosts.get(EVERY_HOST) if len(self.hosts) == 1 else None
+
 
 def compiled(routes: Iterable[Route]) -> Table:
     """The table of all hosts; functions of the routes have plain conditions."""
@@ -59,6 +64,10 @@ def compiled(routes: Iterable[Route]) -> Table:
             numbers[same] = len(numbers)
             _HostTable(table, numbers[same], found).compile(host)
         table.hosts[host] = numbers[same]
+    if table.only is not None:
+        # Nothing tells tables apart, so a path is looked up as it is.
+        begins = f"t{table.only}q{START}"
+        table.paths = {key.removeprefix(begins): value for key, value in table.paths.items()}
     return table
 
 
