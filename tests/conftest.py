@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 SHOWN = tuple(Path(__file__).parent / name for name in ("acceptance", "soak"))
-VERDICTS = {"passed": "holds", "failed": "FAILS", "skipped": "NOT SHOWN"}
+# What misses its limit is marked as an expected failure, with the reason.
+VERDICTS = {"passed": "holds", "failed": "FAILS", "skipped": "NOT SHOWN", "xfailed": "MISSES"}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -37,5 +38,6 @@ def _reports(terminal: pytest.TerminalReporter) -> list[pytest.TestReport]:
 def _rows(report: pytest.TestReport) -> list[str]:
     figures = dict(report.user_properties)
     line = figures.pop("line")
-    head = f"{VERDICTS[report.outcome]:>9}  {line}"
+    outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
+    head = f"{VERDICTS[outcome]:>9}  {line}"
     return [head, *(f"{'':>9}    {name} = {value}" for name, value in figures.items())]
