@@ -12,7 +12,7 @@ from controlplane.domain.routing.route import (
     Route,
     VersionWeight,
 )
-from controlplane.domain.routing.selection import Declared, Plane, selected
+from controlplane.domain.routing.selection import Declared, Plane, crowded, selected
 from controlplane.domain.routing.whitelist import Whitelist
 
 PLANE = Plane(title="Proxy", refused={"authentication": "403"})
@@ -54,6 +54,12 @@ def test_a_group_gets_its_routes_and_the_refusals_of_whitelists() -> None:
         "inner",
         "whitelist/w",
     }
+
+
+def test_a_crowded_host_is_named() -> None:
+    (note,) = crowded(["a.example"], PLANE)
+    assert (note.code, note.subject) == ("route_parameters_crowded", "host/a.example")
+    assert "Proxy" in note.message
 
 
 def test_versions_share_the_numbers_by_weight() -> None:
