@@ -60,3 +60,9 @@ def test_no_path_matches_that_does_not_begin_so(parts: list[str], rest: str) -> 
 )
 def test_a_program_has_at_least_one_instruction_for_each_atom(expression: str, size: int) -> None:
     assert least_program_size(expression) == size
+
+
+def test_a_template_is_an_expression_for_one_segment_each() -> None:
+    assert of_template("/a.b/{id}/c") == r"/a\.b/[^/]+/c"
+    assert re.fullmatch(of_template("/users/{id}"), "/users/7")
+    assert not re.fullmatch(of_template("/users/{id}"), "/users/")
