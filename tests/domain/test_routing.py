@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.domain.routing.expressions import least_program_size, literal_start
+from controlplane.domain.routing.expressions import (
+    least_program_size,
+    literal_start,
+    of_template,
+)
 
 
 @pytest.mark.parametrize(
