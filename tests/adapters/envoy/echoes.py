@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -91,14 +91,39 @@ class Lines:
 
 @contextlib.asynccontextmanager
 async def listening(*servers: Echo | Lines) -> AsyncIterator[None]:
-    """The servers on free ports of loopback."""
+    """The servers on free ports of loopback; what they still do ends with the context."""
+    tasks: set[asyncio.Task[None]] = set()
     async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(_ended, tasks)
         for one in servers:
-            server = await asyncio.start_server(one.answer, "127.0.0.1", 0)
-            stack.push_async_callback(server.wait_closed)
+            server = await asyncio.start_server(_tracked(one, tasks), "127.0.0.1", 0)
             stack.callback(server.close)
             one.port = server.sockets[0].getsockname()[1]
         yield
+
+
+Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def _tracked(one: Echo | Lines, tasks: set[asyncio.Task[None]]) -> Answer:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(one.answer(reader, writer))
+        tasks.add(task)
+        try:
+            await asyncio.wait({task})
+        finally:
+            writer.close()
+
+    return answer
+
+
+async def _ended(tasks: set[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    # Their connections close in the turns of the loop that follow.
+    for _ in range(3):
+        await asyncio.sleep(0)
 
 
 def at(service: str, *endpoints: tuple[int, str], retry: RetryPolicy = PATIENT_RETRY) -> Service:
