@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from controlplane.domain.errors import NotFound
-from controlplane.domain.topology import Pool, resolved
+from controlplane.domain.topology import LoadBalancing, Pool, resolved
 from tests.builders import fleet, service
 
 
@@ -63,3 +63,8 @@ def test_clusters_on_one_pool_count_it_once() -> None:
     pool = Pool(name="p", datacenter="beijing-1", capacity_rps=300.0, servers=7, idle_cpu=0.1)
     found = resolved(replace(fleet(several), pools=(pool,)), several).clusters
     assert (found[0].capacity_rps, found[0].servers, found[0].idle_cpu) == (150.0, 7, 0.1)
+
+
+def test_hashes_keep_a_user_on_an_endpoint() -> None:
+    sticky = {policy for policy in LoadBalancing if policy.sticky}
+    assert sticky == {LoadBalancing.MAGLEV, LoadBalancing.BOUNDED_HASH}
