@@ -75,7 +75,10 @@ def playing(temporary: Path) -> Iterator[tuple[subprocess.Popen[str], list[Path]
     long = ("--strategies", "threshold", "--worlds", "W1,W4", "--days", "300", "--seeds", "1")
     command = [sys.executable, "-m", "training", "backtest", *long, "--processes", "2"]
     place = {**os.environ, "TMPDIR": str(temporary)}
+    # A shell that starts this in the background ignores Ctrl-C, and everyone below it.
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=place) as parent:
+        signal.signal(signal.SIGINT, heard)
         try:
             assert within(30.0, lambda: len(children(parent.pid)) == 3)
             # The tracker is the first; a worker that has begun has loaded its libraries.

@@ -195,6 +195,9 @@ def _each(
     ) as pool:
         try:
             futures = {pool.submit(work, unit): index for index, unit in enumerate(units)}
+            # The pool looks for lost processes among those that it had when it was last woken, and
+            # it is woken before it starts one more: without this the last one's loss is not seen.
+            pool.submit(int)
             for done, future in enumerate(as_completed(futures), 1):
                 results[futures[future]] = future.result()
                 tell(done)
