@@ -1,4 +1,4 @@
-"""Joins the planes that are configured by files, and what shows people a plane's files.
+"""Joins the planes of proxies beside Envoy, and what shows people a plane's files.
 
 Called by `wiring`. Must know no part of the engine.
 """
@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from controlplane.adapters.caddy.plane import CaddyPlane
+from controlplane.adapters.caddy.render import CaddyOptions
+from controlplane.adapters.caddy.render import render as caddy_files
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.adapters.envoy.texts import readable
 from controlplane.adapters.file_plane import FilePlane
@@ -19,11 +22,27 @@ from controlplane.adapters.nginx.render import render as nginx_files
 from controlplane.adapters.processes import LocalProcesses
 from controlplane.api.dependencies import Rendering
 from controlplane.domain.snapshot import Snapshot
-from controlplane.ports.outside import Artifact
-from controlplane.settings import HaproxyGateway, NginxGateway, Settings
+from controlplane.ports.outside import Artifact, DataPlane
+from controlplane.settings import CaddyGateway, HaproxyGateway, NginxGateway, Settings
 
 
-def file_planes(settings: Settings) -> list[FilePlane]:
+def proxy_planes(settings: Settings) -> tuple[DataPlane, ...]:
+    """The proxies beside Envoy that are configured from here."""
+    caddy = settings.caddy
+    by_api = () if caddy is None else (_caddy_plane(caddy),)
+    return (*_file_planes(settings), *by_api)
+
+
+def _caddy_plane(gateway: CaddyGateway) -> CaddyPlane:
+    options = CaddyOptions(group=gateway.group, admin=gateway.admin)
+
+    def rendered(snapshot: Snapshot, left_out: Mapping[str, str]) -> Artifact:
+        return caddy_files(snapshot, options, left_out)
+
+    return CaddyPlane(gateway.group, gateway.admin, rendered)
+
+
+def _file_planes(settings: Settings) -> list[FilePlane]:
     """The proxies of this machine that are configured by files."""
     planes = []
     if (haproxy := settings.haproxy) is not None:
@@ -75,7 +94,7 @@ def _nginx_files(
 
 def renderings(settings: Settings) -> dict[str, Rendering]:
     """What each kind of plane would be given, for people; of any group."""
-    haproxy, nginx = settings.haproxy, settings.nginx
+    haproxy, nginx, caddy = settings.haproxy, settings.nginx, settings.caddy
 
     def of_haproxy(snapshot: Snapshot, group: str) -> Artifact:
         if haproxy is None:
@@ -88,7 +107,12 @@ def renderings(settings: Settings) -> dict[str, Rendering]:
             return nginx_files(snapshot, NginxOptions(group=group))
         return nginx_files(snapshot, NginxOptions(group=group, directory=str(nginx.directory)))
 
+    def of_caddy(snapshot: Snapshot, group: str) -> Artifact:
+        if caddy is None:
+            return caddy_files(snapshot, CaddyOptions(group=group))
+        return caddy_files(snapshot, CaddyOptions(group=group, admin=caddy.admin))
+
     def of_envoy(snapshot: Snapshot, _group: str) -> Artifact:
         return readable(Renderer().render(snapshot))
 
-    return {"envoy": of_envoy, "haproxy": of_haproxy, "nginx": of_nginx}
+    return {"caddy": of_caddy, "envoy": of_envoy, "haproxy": of_haproxy, "nginx": of_nginx}

@@ -72,6 +72,15 @@ class NginxGateway(FileGateway):
     interval_s: Annotated[float, Ge(0.5), Le(60)] = 3.0
 
 
+class CaddyGateway(BaseModel):
+    """A Caddy that is configured through its admin API; `admin` is `HOST:PORT`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    group: str
+    admin: Annotated[str, Field(pattern=r"^[^\s/@?#]+:[0-9]{1,5}$")] = "localhost:2019"
+
+
 class Settings(BaseSettings):
     """Defaults work without configuration."""
 
@@ -107,6 +116,9 @@ class Settings(BaseSettings):
     )
     nginx: NginxGateway | None = Field(
         default=None, description="The nginx of this machine that is configured from here."
+    )
+    caddy: CaddyGateway | None = Field(
+        default=None, description="The Caddy that is configured from here."
     )
     time_scale: Annotated[float, Gt(0), Le(1)] = Field(
         default=1.0,

@@ -61,7 +61,7 @@ from controlplane.engine.supervision import Supervisor
 from controlplane.engine.suspicion import SuspicionRules, Suspicions
 from controlplane.engine.workshop import Workshop, WorkshopParts, WorkshopRules
 from controlplane.ports.outside import DataPlane
-from controlplane.proxies import file_planes, renderings
+from controlplane.proxies import proxy_planes, renderings
 from controlplane.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -199,7 +199,7 @@ def _routes(
 def _couriers(
     settings: Settings, envoy: EnvoyPlane, publication: Publication, instruments: Instruments
 ) -> tuple[Courier, ...]:
-    planes: tuple[DataPlane, ...] = (envoy, *file_planes(settings))
+    planes: tuple[DataPlane, ...] = (envoy, *proxy_planes(settings))
     return tuple(Courier(plane, publication, instruments) for plane in planes)
 
 

@@ -1,15 +1,19 @@
-"""Real HAProxies and nginxs for tests: one from a folder of files, and requests of any spelling."""
+"""Real proxies for tests: one from a folder of files, and requests of any spelling."""
 
 import contextlib
+import os
 import shutil
 import socket
 import subprocess
+import sysconfig
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 START_S = 10.0
+NO_HOMES: Mapping[str, str] = MappingProxyType({})
 
 
 class Answer(NamedTuple):
@@ -47,6 +51,22 @@ def nginx(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
         yield p
 
 
+@contextlib.contextmanager
+def caddy(folder: Path, port: int, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """One that runs what stands in a folder, or what the options say, until it listens."""
+    wanted = options or ("--config", str(folder / "caddy.json"))
+    homes = {"XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
+    with _running([_caddy(), "run", *wanted], folder, port, homes) as p:
+        yield p
+
+
+def _caddy() -> str:
+    """The package caddyserver brings it."""
+    found = shutil.which("caddy", path=f"{sysconfig.get_path('scripts')}:{os.environ['PATH']}")
+    assert found is not None, "caddy is missing: the extra dev installs it"
+    return found
+
+
 def program(name: str) -> str:
     found = shutil.which(name, path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
     assert found is not None, f"{name} is missing: .ci/servers installs it"
@@ -54,9 +74,13 @@ def program(name: str) -> str:
 
 
 @contextlib.contextmanager
-def _running(command: Sequence[str], folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+def _running(
+    command: Sequence[str], folder: Path, port: int, homes: Mapping[str, str] = NO_HOMES
+) -> Iterator[subprocess.Popen[bytes]]:
     log = (folder / "output.log").open("wb")
-    process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
+    process = subprocess.Popen(
+        command, stdout=log, stderr=log, cwd=folder, env={**os.environ, **homes}
+    )
     try:
         end_s = time.monotonic() + START_S
         while not _listens(port):

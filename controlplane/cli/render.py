@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 def render(
     context: typer.Context,
-    plane: Annotated[str, typer.Option(help="`haproxy`, `nginx` or `envoy`.")],
+    plane: Annotated[str, typer.Option(help="`haproxy`, `nginx`, `caddy` or `envoy`.")],
     group: Annotated[
         str | None, typer.Option(help="Gateway group; not needed when there is one.")
     ] = None,

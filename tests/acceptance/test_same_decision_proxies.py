@@ -4,13 +4,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from controlplane.adapters.caddy.render import CaddyOptions
+from controlplane.adapters.caddy.render import render as caddy_files
 from controlplane.adapters.haproxy.render import HaproxyOptions
 from controlplane.adapters.haproxy.render import render as haproxy_files
 from controlplane.adapters.nginx.render import NginxOptions
 from controlplane.adapters.nginx.render import render as nginx_files
 from controlplane.domain.snapshot import Content, RoutesSection, Snapshot, assemble
 from controlplane.domain.topology import GatewayGroup
-from tests.live_proxies import Answer, Client, free_port, haproxy, nginx, write
+from tests.live_proxies import Answer, Client, caddy, free_port, haproxy, nginx, write
 from tests.routing_suite import Case, Suite, suite
 
 GROUP = "edge"
@@ -60,6 +62,22 @@ def test_nginx_decides_as_our_matcher(
     record_property("nginx_refused", len(refused))
     record_property("nginx_empty_headers", len(emptied))
     assert [one for one in different if one not in refused and one not in emptied] == []
+
+
+def test_caddy_decides_as_our_matcher(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    asked = suite(time.time())
+    port = free_port()
+    options = CaddyOptions(group=GROUP, admin=f"unix/{tmp_path / 'admin.sock'}")
+    artifact = caddy_files(_snapshot(asked, port), options)
+    assert artifact.notes == ()
+    write(tmp_path, artifact.parts)
+    with caddy(tmp_path, port):
+        different = _different(asked, port)
+    record_property("caddy_requests", len(asked.cases))
+    record_property("caddy_different", len(different))
+    assert different == []
 
 
 def _snapshot(asked: Suite, port: int) -> Snapshot:

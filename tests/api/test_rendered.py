@@ -4,8 +4,8 @@ from pathlib import Path
 import httpx
 
 from controlplane.domain.topology import GatewayGroup
-from controlplane.proxies import file_planes, renderings
-from controlplane.settings import HaproxyGateway, NginxGateway, Settings
+from controlplane.proxies import proxy_planes, renderings
+from controlplane.settings import CaddyGateway, HaproxyGateway, NginxGateway, Settings
 from tests import builders
 from tests.api.house import House
 
@@ -21,6 +21,7 @@ async def test_files_of_each_plane_are_shown_to_those_who_read_the_configuration
     for plane, file, words in (
         ("haproxy", "haproxy.cfg", "backend s.tickets"),
         ("nginx", "nginx.conf", str(tmp_path)),
+        ("caddy", "caddy.json", "signalbox"),
         ("envoy", "route/routes.json", '"cluster": "tickets"'),
     ):
         answer = (await admin.get(f"/v1/config/rendered?plane={plane}&group=edge")).json()
@@ -44,6 +45,7 @@ def test_the_proxies_of_the_settings_are_planes(tmp_path: Path) -> None:
     settings = Settings(
         haproxy=HaproxyGateway(group="edge", directory=tmp_path),
         nginx=NginxGateway(group="inner", directory=tmp_path),
+        caddy=CaddyGateway(group="edge"),
     )
-    assert [plane.name for plane in file_planes(settings)] == ["haproxy", "nginx"]
-    assert file_planes(Settings()) == []
+    assert [plane.name for plane in proxy_planes(settings)] == ["haproxy", "nginx", "caddy"]
+    assert proxy_planes(Settings()) == ()

@@ -16,6 +16,7 @@ router = APIRouter(prefix="/v1", tags=["config"])
 class PlaneName(StrEnum):
     """Kinds of data planes that files are made for."""
 
+    CADDY = "caddy"
     ENVOY = "envoy"
     HAPROXY = "haproxy"
     NGINX = "nginx"
