@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -15,6 +15,7 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
 
 from benchmarks.live_envoy import envoy, free_ports, ready
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
+from controlplane.domain.routing.grouped_lists import grouped
 from controlplane.domain.routing.matching import Table
 from controlplane.domain.routing.precedence import ordered
 from controlplane.domain.routing.prefix_keys import keys
@@ -50,9 +51,33 @@ async def test_envoy_hands_other_paths_on_to_shorter_keys(tmp_path: Path) -> Non
     now_s = time.time()
     routes = _crowded()
     assert sum(key.hands_on for key in keys(ordered(routes))) == 3
+    await _decides(routes, product(CROWDED_PATHS, ("", "1", "4")), now_s, tmp_path)
+
+
+async def test_envoy_asks_long_lists_in_groups(tmp_path: Path) -> None:
+    now_s = time.time()
+    routes = _many_templates()
+    table = ordered(routes)
+    assert sum(len(grouped(table, key.rules).groups) for key in keys(table)) >= 3
+    paths = [
+        f"{start}{end}{query}"
+        for start in (
+            *(f"/app/{p}/w{n}" for p in ("x", "men", "w1") for n in range(0, 105, 7)),
+            "/app",
+        )
+        for end in ("", "/", "/tail", "/tail/tail", "/x/y/z")
+        for query in ("", "?a=/tail", "?/w3/tail")
+    ]
+    await _decides(routes, product(paths, ("", "1")), now_s, tmp_path)
+
+
+async def _decides(
+    routes: list[Route], asked: Iterable[tuple[str, str]], now_s: float, folder: Path
+) -> None:
+    """Envoy has the decisions of our matcher for paths and plans."""
     table = Table.of(routes)
     cases = []
-    for path, plan in product(CROWDED_PATHS, ("", "1", "4")):
+    for path, plan in asked:
         sent = Sent(target=path, headers=(("x-plan", plan),) if plan else ())
         request = sent.read()
         assert isinstance(request, Request)
@@ -62,9 +87,27 @@ async def test_envoy_hands_other_paths_on_to_shorter_keys(tmp_path: Path) -> Non
         cases.append(
             Case(name=name, tags=frozenset(), sent=sent, status=wanted[0], route=wanted[1])
         )
-    asked = Suite(routes=tuple(routes), whitelists=(), cases=tuple(cases))
-    async with _serving(asked, now_s, tmp_path) as port:
-        assert await asyncio.to_thread(_different, asked, port) == []
+    suite_of = Suite(routes=tuple(routes), whitelists=(), cases=tuple(cases))
+    async with _serving(suite_of, now_s, folder) as port:
+        assert await asyncio.to_thread(_different, suite_of, port) == []
+
+
+def _many_templates() -> list[Route]:
+    """Templates with one literal start; of some only requests with a plan, or none of them."""
+    template = PathMatchType.PATH_TEMPLATE
+    planned = {"conditions": (Condition(name="x-plan", value="1"),)}
+    some, few = range(0, 100, 2), (7, 21, 35)
+    return [
+        *(answering(f"w{n}", f"/app/{{a}}/w{n}", "*", kind=template) for n in range(100)),
+        *(answering(f"p{n}", f"/app/{{a}}/w{n}", "*", kind=template, **planned) for n in some),
+        *(answering(f"t{n}", f"/app/{{a}}/w{n}/tail", "*", kind=template) for n in some),
+        *(answering(f"o{n}", f"/app/{{a}}/w{n}/tail", "*", kind=template, **planned) for n in few),
+        answering("men", "/app/men/{b}/tail", "*", kind=template, **planned),
+        answering("long", "/app/{a}/{b}/{c}/tail", "*", kind=template),
+        answering("men-below", "/app/men/w14", "*"),
+        answering("some", "/app/.*/z", "*", kind=PathMatchType.REGULAR_EXPRESSION, **planned),
+        answering("app", "/app", "*", methods=("GET",)),
+    ]
 
 
 CROWDED_PATHS = (

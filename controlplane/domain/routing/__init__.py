@@ -12,5 +12,5 @@ Writing: `conflicts` and `compatibility` what an author should know, `checks` te
 Callers: `callers`, `authorization`, `grant_classes`, `caller_support`, `signatures`, `jwks`,
 `tls`, `certificate_notes`, `zones`.
 Compilers: `choices` a route and one version, `places` and `prefix_keys` tables of planes that find
-the longest key, `pcre` their dialect.
+the longest key, `grouped_lists` (with `overlaps`) long lists at one key, `pcre` their dialect.
 """

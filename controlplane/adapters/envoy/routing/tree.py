@@ -10,7 +10,7 @@ rule for a service that is not in the snapshot must not get in here.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from envoy.config.route.v3 import route_components_pb2 as route_pb2
@@ -19,9 +19,12 @@ from xds.type.matcher.v3 import matcher_pb2
 from controlplane.adapters.envoy.delegates import ListMatcher, header, header_is, whole
 from controlplane.adapters.envoy.packing import extension
 from controlplane.adapters.envoy.routing.tables import Table
+from controlplane.adapters.envoy.routing.targets import of_targets
+from controlplane.domain.routing.grouped_lists import Grouped, grouped
 from controlplane.domain.routing.prefix_keys import Key, keys
 
 OnMatch: TypeAlias = matcher_pb2.Matcher.OnMatch
+Listed: TypeAlias = Callable[[Sequence[int]], OnMatch]
 
 
 def matcher(table: Table, messages: Mapping[str, route_pb2.Route]) -> matcher_pb2.Matcher:
@@ -32,11 +35,36 @@ def matcher(table: Table, messages: Mapping[str, route_pb2.Route]) -> matcher_pb
     """
     tree = matcher_pb2.Matcher.MatcherTree(input=header(":path"))
     entries = tree.prefix_match_map.map
-    for key in keys([rule.route for rule in table]):
-        routes = [messages[table[n].route.id] for n in key.rules]
-        listed = OnMatch(action=extension("route", route_pb2.RouteList(routes=routes)))
-        entries[key.text].CopyFrom(_for_own_paths(key, listed) if key.hands_on else listed)
+    routes = [rule.route for rule in table]
+
+    def listed(places: Sequence[int]) -> OnMatch:
+        found = [messages[routes[n].id] for n in places]
+        return OnMatch(action=extension("route", route_pb2.RouteList(routes=found)))
+
+    for key in keys(routes):
+        if key.hands_on:
+            found = _for_own_paths(key, listed(key.rules))
+        else:
+            found = _asked(grouped(routes, key.rules), listed)
+        entries[key.text].CopyFrom(found)
     return matcher_pb2.Matcher(matcher_tree=tree)
+
+
+def _asked(rules: Grouped, listed: Listed) -> OnMatch:
+    """Final like a list: what is in no group gets the rest."""
+    rest = listed(rules.rest)
+    if not rules.groups:
+        return rest
+    matchers = [
+        ListMatcher.FieldMatcher(
+            predicate=header_is(":path", whole(of_targets(group.patterns))),
+            on_match=_asked(group.inside, listed),
+        )
+        for group in rules.groups
+    ]
+    return OnMatch(
+        matcher=matcher_pb2.Matcher(matcher_list=ListMatcher(matchers=matchers), on_no_match=rest)
+    )
 
 
 def _for_own_paths(key: Key, listed: OnMatch) -> OnMatch:
