@@ -1,5 +1,6 @@
 """The examples of docs/callers.md and docs/tls.md are read and run."""
 
+import json
 import re
 from pathlib import Path
 
@@ -12,10 +13,12 @@ from controlplane.adapters.nginx.render import NginxOptions
 from controlplane.adapters.nginx.render import render as nginx
 from controlplane.api.fleet_document.callers import JWT_KEYS, POLICY_KEYS
 from controlplane.api.fleet_document.parsing import parse
-from controlplane.domain.routing.callers import CredentialType
+from controlplane.domain.routing.callers.policies import CredentialType
 from controlplane.domain.routing.zones import ZoneFunction
 from controlplane.domain.snapshot import build
 from controlplane.domain.topology import Fleet
+from controlplane.proxies import renderings
+from controlplane.settings import Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
 CALLERS, TLS = ((DOCS / name).read_text(encoding="utf-8") for name in ("callers.md", "tls.md"))
@@ -38,6 +41,15 @@ def test_the_example_is_a_fleet_that_every_plane_can_have(page: str) -> None:
     assert haproxy(made, HaproxyOptions(group="edge")).notes == ()
     codes = {note.code for note in nginx(made, NginxOptions(group="edge")).notes}
     assert codes <= {"route_action_refused", "tls_version_shared"}
+
+
+@pytest.mark.parametrize("page", [CALLERS, TLS])
+def test_people_can_read_what_each_plane_is_given(page: str) -> None:
+    made = build(fleet(page), {"tickets": {"dc-east": 1.0}})
+    for rendering in renderings(Settings()).values():
+        for name, data in rendering(made, "edge").parts:
+            text = data.decode()
+            assert not name.endswith(".json") or json.loads(text)
 
 
 def test_python_examples_run() -> None:
