@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from benchmarks import radix_rivals
 from benchmarks.radix_rivals import Contestant, Rules
 from benchmarks.radix_rules import Shape, Work, fresh, routes_of, ten_thousand, work
-from controlplane.domain.routing.matching import Table
-from controlplane.domain.routing.normalization import normalized
-from controlplane.domain.routing.request import Request
+from controlplane.domain.routing.matching.normalization import normalized
+from controlplane.domain.routing.matching.request import Request
+from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.route import Route
 
 SEED = 2026

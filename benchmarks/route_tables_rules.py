@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass
 
 from controlplane.domain.routing.expressions import of_template
-from controlplane.domain.routing.matching import Table
-from controlplane.domain.routing.request import Request
+from controlplane.domain.routing.matching.request import Request
+from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.route import FixedResponse, PathMatch, PathMatchType, Route
 
 RULES = 808

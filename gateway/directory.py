@@ -14,7 +14,7 @@ import structlog
 from controlplane.domain.errors import NotFound, Retryable
 from controlplane.domain.instances.ejection import Event, Limits, State
 from controlplane.domain.instances.placement import Instance
-from controlplane.domain.routing.matching import Table
+from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.snapshot import ServiceEndpoints
 from controlplane.domain.topology import HealthCheck
 from gateway.last_good import Configuration

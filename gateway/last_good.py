@@ -13,7 +13,7 @@ import structlog
 from controlplane.domain import canonical
 from controlplane.domain.errors import Invalid
 from controlplane.domain.instances.placement import EVERY_VERSION
-from controlplane.domain.routing.matching import Table
+from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.snapshot import Content, ServiceEndpoints
 from controlplane.domain.topology import EVERYWHERE
 from gateway.whole_file import read_whole, sync_folder, write_whole

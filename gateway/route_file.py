@@ -8,8 +8,8 @@ from pathlib import Path
 import structlog
 
 from controlplane.domain.errors import Invalid
-from controlplane.domain.routing.matching import Table
-from controlplane.domain.routing.wire import decoded
+from controlplane.domain.routing.matching.table import Table
+from controlplane.domain.routing.matching.wire import decoded
 from gateway.polling import Fetched
 from gateway.whole_file import read_whole, sync_folder, write_whole
 

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from controlplane.domain.errors import Invalid
 from controlplane.domain.instances.placement import EVERY_VERSION
-from controlplane.domain.routing.cohorts import DIGITS, bounds, number
-from controlplane.domain.routing.matching import Table
-from controlplane.domain.routing.normalization import Refusal
-from controlplane.domain.routing.request import REQUEST_ID, STICKY_COOKIE, Request
+from controlplane.domain.routing.matching.cohorts import DIGITS, bounds, number
+from controlplane.domain.routing.matching.normalization import Refusal
+from controlplane.domain.routing.matching.request import REQUEST_ID, STICKY_COOKIE, Request
+from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.route import Cohort, Route
 
 NOT_FOUND = 404

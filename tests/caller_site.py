@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from controlplane.domain.routing.callers import (
+from controlplane.domain.routing.callers.policies import (
     ApiKey,
     CallerPolicy,
     Consumer,

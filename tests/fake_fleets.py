@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from controlplane.domain.access import AuditEntry
 from controlplane.domain.errors import Conflict, NotFound, Retryable
-from controlplane.domain.routing.revision import RouteRevision
+from controlplane.domain.routing.life.revision import RouteRevision
 from controlplane.domain.topology import Fleet
 from controlplane.ports.stores import StoredFleet
 

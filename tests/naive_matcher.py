@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from functools import cmp_to_key
 
-from controlplane.domain.routing.request import Request
+from controlplane.domain.routing.matching.request import Request
 from controlplane.domain.routing.route import (
     CohortKey,
     Condition,

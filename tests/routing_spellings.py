@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from controlplane.domain.routing.normalization import LONGEST_PATH
+from controlplane.domain.routing.matching.normalization import LONGEST_PATH
 from controlplane.domain.routing.route import FixedResponse, PathMatch, PathMatchType, Route
 from tests.routing_tables import Sent
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from controlplane.domain.routing.matching import Table
-from controlplane.domain.routing.normalization import Refusal
+from controlplane.domain.routing.matching.normalization import Refusal
+from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.route import (
     Cohort,
     CohortKey,

@@ -8,8 +8,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controlplane.domain.routing.normalization import Refusal
-from controlplane.domain.routing.request import STICKY_COOKIE, Request
+from controlplane.domain.routing.matching.normalization import Refusal
+from controlplane.domain.routing.matching.request import STICKY_COOKIE, Request
 from controlplane.domain.routing.route import (
     Cohort,
     CohortKey,

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from controlplane.domain import snapshot as snapshots
-from controlplane.domain.routing.matching import Table
-from controlplane.domain.routing.wire import FORMAT, encoded
+from controlplane.domain.routing.matching.table import Table
+from controlplane.domain.routing.matching.wire import FORMAT, encoded
 from controlplane.domain.snapshot import Section, Snapshot
 from controlplane.engine.publication import Publication
 

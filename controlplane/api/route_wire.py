@@ -13,9 +13,9 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 from controlplane.api.fleet_document.rendering import plain_route
 from controlplane.api.wire import Text, Wire, stamp
 from controlplane.domain.routing.conflicts import Conflict
-from controlplane.domain.routing.gates import Verdict
-from controlplane.domain.routing.release import Gate, Gray, GrayBy, GrayStep, Life, Release
-from controlplane.domain.routing.revision import RouteRevision
+from controlplane.domain.routing.life.gates import Verdict
+from controlplane.domain.routing.life.release import Gate, Gray, GrayBy, GrayStep, Life, Release
+from controlplane.domain.routing.life.revision import RouteRevision
 from controlplane.domain.routing.route import WHOLE, Condition, Route
 from controlplane.engine.fleets import FleetChange
 from controlplane.engine.route_edits import MOST_STEPS, RouteItem

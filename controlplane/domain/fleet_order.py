@@ -5,7 +5,7 @@ Called wherever a fleet comes in or goes out as a document.
 
 from dataclasses import replace
 
-from controlplane.domain.routing.callers import CallerPolicy, Consumer, Grant
+from controlplane.domain.routing.callers.policies import CallerPolicy, Consumer, Grant
 from controlplane.domain.routing.route import Condition, HeaderChanges, Route
 from controlplane.domain.topology import ROLE_ORDER, Cluster, Datacenter, Fleet, Service
 

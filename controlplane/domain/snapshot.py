@@ -12,7 +12,7 @@ from types import MappingProxyType
 from controlplane.domain import canonical
 from controlplane.domain.errors import Invalid
 from controlplane.domain.fleet_order import normalized
-from controlplane.domain.routing.callers import CallerPolicy, Consumer
+from controlplane.domain.routing.callers.policies import CallerPolicy, Consumer
 from controlplane.domain.routing.route import L4Route, Route
 from controlplane.domain.routing.tls import Certificate
 from controlplane.domain.routing.whitelist import Whitelist

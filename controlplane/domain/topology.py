@@ -11,8 +11,8 @@ from enum import StrEnum
 from itertools import chain
 
 from controlplane.domain.errors import NotFound
-from controlplane.domain.routing.callers import CallerPolicy, Consumer
-from controlplane.domain.routing.release import Release
+from controlplane.domain.routing.callers.policies import CallerPolicy, Consumer
+from controlplane.domain.routing.life.release import Release
 from controlplane.domain.routing.route import L4Route, Route
 from controlplane.domain.routing.tls import Certificate
 from controlplane.domain.routing.whitelist import Whitelist

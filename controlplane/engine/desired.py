@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from controlplane.domain import snapshot as snapshots
 from controlplane.domain.decisions import Decision, split_of
 from controlplane.domain.errors import Invalid
-from controlplane.domain.routing.in_force import in_force
+from controlplane.domain.routing.life.in_force import in_force
 from controlplane.domain.snapshot import (
     Content,
     EndpointsSection,

@@ -10,9 +10,9 @@ from controlplane.domain import canonical
 from controlplane.domain.access import Principal
 from controlplane.domain.findings import Observation
 from controlplane.domain.fleet_order import normalized, ordered
-from controlplane.domain.routing.checks import CheckResult, HeldChange, checked
-from controlplane.domain.routing.release import Life, LifeEvent, Release
-from controlplane.domain.routing.revision import RouteRevision
+from controlplane.domain.routing.life.checks import CheckResult, HeldChange, checked
+from controlplane.domain.routing.life.release import Life, LifeEvent, Release
+from controlplane.domain.routing.life.revision import RouteRevision
 from controlplane.domain.routing.route import Route
 from controlplane.domain.routing.whitelist import refusal
 from controlplane.domain.topology import Fleet

@@ -14,8 +14,8 @@ from controlplane.domain.access import AuditEntry, Principal
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import Conflict, Refused
 from controlplane.domain.findings import Observation, Source
-from controlplane.domain.routing.checks import HeldChange
-from controlplane.domain.routing.revision import RouteRevision
+from controlplane.domain.routing.life.checks import HeldChange
+from controlplane.domain.routing.life.revision import RouteRevision
 from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.domain.topology import Fleet
 from controlplane.engine.fleet_change import (

@@ -11,8 +11,8 @@ import structlog
 
 from controlplane.domain.errors import ControlPlaneError
 from controlplane.domain.findings import Observation, Source
-from controlplane.domain.routing.gates import Reading, Seen, Verdict, Word, verdict
-from controlplane.domain.routing.release import Life, Release
+from controlplane.domain.routing.life.gates import Reading, Seen, Verdict, Word, verdict
+from controlplane.domain.routing.life.release import Life, Release
 from controlplane.domain.telemetry import Sample, ServiceWindow, mean, reading
 from controlplane.engine.desired import published_shares
 from controlplane.engine.fleets import Fleets

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from controlplane.domain.errors import Conflict, Invalid, NotFound
-from controlplane.domain.routing.release import (
+from controlplane.domain.routing.life.release import (
     Gray,
     GrayBy,
     Life,

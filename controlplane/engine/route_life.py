@@ -15,10 +15,10 @@ from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import NotFound
 from controlplane.domain.routing.conflicts import Conflict as RouteConflict
 from controlplane.domain.routing.conflicts import conflicts
-from controlplane.domain.routing.gates import Verdict
-from controlplane.domain.routing.in_force import next_change
-from controlplane.domain.routing.release import Gray, LifeEvent, Release
-from controlplane.domain.routing.revision import RouteRevision
+from controlplane.domain.routing.life.gates import Verdict
+from controlplane.domain.routing.life.in_force import next_change
+from controlplane.domain.routing.life.release import Gray, LifeEvent, Release
+from controlplane.domain.routing.life.revision import RouteRevision
 from controlplane.domain.routing.route import Route
 from controlplane.domain.topology import Fleet
 from controlplane.engine.fleet_change import Edit

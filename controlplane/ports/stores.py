@@ -13,7 +13,7 @@ from controlplane.domain.access import AuditEntry, Token
 from controlplane.domain.decisions import Decision, Split
 from controlplane.domain.jobs import Job
 from controlplane.domain.retraining import Coverage
-from controlplane.domain.routing.revision import RouteRevision
+from controlplane.domain.routing.life.revision import RouteRevision
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.telemetry import Sample
 from controlplane.domain.topology import Fleet

@@ -17,7 +17,7 @@ from controlplane.adapters.haproxy.render import HaproxyOptions
 from controlplane.adapters.haproxy.render import render as haproxy_files
 from controlplane.adapters.nginx.render import NginxOptions
 from controlplane.adapters.nginx.render import render as nginx_files
-from controlplane.domain.routing.request import STICKY_COOKIE
+from controlplane.domain.routing.matching.request import STICKY_COOKIE
 from controlplane.domain.routing.route import FixedResponse, PathMatch, Route
 from controlplane.domain.snapshot import Content, RoutesSection, assemble
 from controlplane.domain.topology import GatewayGroup

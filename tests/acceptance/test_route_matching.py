@@ -4,9 +4,9 @@ import random
 from collections.abc import Callable
 
 from controlplane.domain.radix.invariants import faults
-from controlplane.domain.routing.matching import Table
-from controlplane.domain.routing.normalization import Refusal
-from controlplane.domain.routing.wire import decoded, encoded
+from controlplane.domain.routing.matching.normalization import Refusal
+from controlplane.domain.routing.matching.table import Table
+from controlplane.domain.routing.matching.wire import decoded, encoded
 from tests.naive_matcher import winner
 from tests.routing_tables import route, sent
 

@@ -15,11 +15,11 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
 
 from benchmarks.live_envoy import envoy, free_ports, ready
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
-from controlplane.domain.routing.grouped_lists import grouped
-from controlplane.domain.routing.matching import Table
+from controlplane.domain.routing.compiling.grouped_lists import grouped
+from controlplane.domain.routing.compiling.prefix_keys import keys
+from controlplane.domain.routing.matching.request import Request
+from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.precedence import ordered
-from controlplane.domain.routing.prefix_keys import keys
-from controlplane.domain.routing.request import Request
 from controlplane.domain.routing.route import Condition, PathMatchType, Route
 from controlplane.domain.snapshot import Content, RoutesSection, Snapshot, assemble
 from controlplane.domain.topology import GatewayGroup

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from benchmarks.live_envoy import backend, ready
 from controlplane.api.fleet_document.parsing import parse
-from controlplane.domain.routing.matching import Table
-from controlplane.domain.routing.normalization import Refusal, normalized
-from controlplane.domain.routing.request import Request
+from controlplane.domain.routing.matching.normalization import Refusal, normalized
+from controlplane.domain.routing.matching.request import Request
+from controlplane.domain.routing.matching.table import Table
 from tests import ticketing_api
 from tests.acceptance.served import GROUP, NODE, in_force, site_in, until
 

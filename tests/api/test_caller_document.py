@@ -5,7 +5,7 @@ import pytest
 from controlplane.api.fleet_document.parsing import parse
 from controlplane.api.fleet_document.rendering import render
 from controlplane.domain.errors import Invalid
-from controlplane.domain.routing.callers import (
+from controlplane.domain.routing.callers.policies import (
     ApiKey,
     CallerPolicy,
     ClientCertificate,

@@ -6,8 +6,8 @@ import pytest
 from controlplane.api.conditional import matches
 from controlplane.domain import snapshot as snapshots
 from controlplane.domain.access import AccessRole
-from controlplane.domain.routing.request import Request
-from controlplane.domain.routing.wire import decoded
+from controlplane.domain.routing.matching.request import Request
+from controlplane.domain.routing.matching.wire import decoded
 from controlplane.domain.snapshot import Section
 from controlplane.engine.access import TokenRequest
 from tests import builders

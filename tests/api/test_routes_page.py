@@ -8,8 +8,8 @@ import pytest
 from controlplane.api.fleet_document.parsing import parse
 from controlplane.api.fleet_document.rendering import render
 from controlplane.api.fleet_document.routes import CHECK_KEYS, ROUTE_KEYS
-from controlplane.domain.routing.checks import results
-from controlplane.domain.routing.provided_functions import PROVIDED
+from controlplane.domain.routing.life.checks import results
+from controlplane.domain.routing.matching.provided_functions import PROVIDED
 from controlplane.domain.routing.route import L4Route
 from controlplane.domain.routing.whitelist import Whitelist, refusal
 from tests.api.test_fleet_document import CENTERS, SERVICE

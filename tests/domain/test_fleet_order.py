@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from controlplane.domain.fleet_order import normalized
-from controlplane.domain.routing.release import Life, Release
+from controlplane.domain.routing.life.release import Life, Release
 from controlplane.domain.routing.route import (
     Condition,
     FunctionCall,

@@ -7,7 +7,7 @@ from typing import TypeVar
 import pytest
 
 from controlplane.domain.fleet_order import normalized
-from controlplane.domain.routing.callers import (
+from controlplane.domain.routing.callers.policies import (
     ApiKey,
     CallerPolicy,
     Consumer,

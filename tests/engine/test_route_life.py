@@ -6,8 +6,8 @@ import pytest
 
 from controlplane.domain import canonical
 from controlplane.domain.errors import Conflict, Invalid, NotFound, Refused
-from controlplane.domain.routing.gates import Word
-from controlplane.domain.routing.release import Gate, Gray, GrayBy, GrayStep, Life
+from controlplane.domain.routing.life.gates import Word
+from controlplane.domain.routing.life.release import Gate, Gray, GrayBy, GrayStep, Life
 from controlplane.domain.routing.route import Cohort, Condition, PathMatch, Route, RouteCheck
 from controlplane.domain.snapshot import Section
 from controlplane.domain.topology import Fleet

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from controlplane.adapters.envoy.render import Renderer
-from controlplane.domain.routing.callers import CallerPolicy, Jwt
+from controlplane.domain.routing.callers.policies import CallerPolicy, Jwt
 from controlplane.domain.routing.tls import Certificate
 from controlplane.domain.xds import ResourceType
 from gateway.cache import CachedResponse

@@ -13,9 +13,9 @@ import pytest
 from benchmarks.live_envoy import free_ports
 from controlplane.domain.access import AccessRole
 from controlplane.domain.errors import Invalid
-from controlplane.domain.routing.matching import Table
-from controlplane.domain.routing.request import Request
-from controlplane.domain.routing.wire import encoded
+from controlplane.domain.routing.matching.request import Request
+from controlplane.domain.routing.matching.table import Table
+from controlplane.domain.routing.matching.wire import encoded
 from gateway.agent import Agent
 from gateway.options import AgentOptions
 from gateway.polling import Fetched, Source

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from controlplane.domain.errors import Conflict, NotFound
-from controlplane.domain.routing.revision import RouteRevision
+from controlplane.domain.routing.life.revision import RouteRevision
 from controlplane.domain.routing.route import Route
 from controlplane.domain.topology import Fleet
 from controlplane.ports.stores import StoredFleet

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from controlplane.domain.findings import Observation, Severity
+from controlplane.domain.routing.compiling.selection import Declared, Plane, selected
 from controlplane.domain.routing.route import Route
-from controlplane.domain.routing.selection import Declared, Plane, selected
 from controlplane.domain.routing.whitelist import refusal
 from controlplane.domain.snapshot import RoutesSection, Snapshot
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from controlplane.adapters.caddy.matchers import Json
 from controlplane.adapters.caddy.upstreams import Upstreams
-from controlplane.domain.routing.choices import Choice
+from controlplane.domain.routing.compiling.choices import Choice
 from controlplane.domain.routing.route import (
     FixedResponse,
     HeaderChanges,

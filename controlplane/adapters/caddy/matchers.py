@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from controlplane.domain.routing import cohorts
-from controlplane.domain.routing.choices import Choice
+from controlplane.domain.routing.compiling.choices import Choice
 from controlplane.domain.routing.expressions import of_template
+from controlplane.domain.routing.matching import cohorts
 from controlplane.domain.routing.precedence import EVERY_HOST
 from controlplane.domain.routing.route import (
     Cohort,

@@ -7,7 +7,7 @@ no path may have is refused before anything is rewritten. Called by `render`.
 from collections.abc import Iterator
 
 from controlplane.adapters.caddy.matchers import Json, text
-from controlplane.domain.routing.normalization import LONGEST_PATH, UNRESERVED
+from controlplane.domain.routing.matching.normalization import LONGEST_PATH, UNRESERVED
 
 RAW, URI = "{http.request.orig_uri}", "{http.request.uri}"
 # Segments that `..` takes back, one within the other; what has more is refused.

@@ -29,9 +29,9 @@ from controlplane.adapters.caddy.matchers import (
 from controlplane.adapters.caddy.normal_form import RAW
 from controlplane.adapters.caddy.table import tables
 from controlplane.adapters.caddy.upstreams import Upstreams
-from controlplane.domain.routing.callers import REMOVED_HEADERS
+from controlplane.domain.routing.callers.policies import REMOVED_HEADERS
 from controlplane.domain.routing.certificate_notes import certificate_notes
-from controlplane.domain.routing.request import REQUEST_ID, STICKY_COOKIE
+from controlplane.domain.routing.matching.request import REQUEST_ID, STICKY_COOKIE
 from controlplane.domain.snapshot import RoutesSection, Snapshot
 from controlplane.domain.topology import EVERYWHERE, GatewayGroup
 from controlplane.ports.outside import Artifact

@@ -17,7 +17,7 @@ from controlplane.adapters.caddy.matchers import (
     of_times,
 )
 from controlplane.adapters.caddy.upstreams import Upstreams
-from controlplane.domain.routing.choices import choices
+from controlplane.domain.routing.compiling.choices import choices
 from controlplane.domain.routing.precedence import by_host
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 

@@ -11,7 +11,7 @@ from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.placement import Site, placement
-from controlplane.domain.routing import cohorts
+from controlplane.domain.routing.matching import cohorts
 from controlplane.domain.routing.route import WHOLE, Cohort, Route
 from controlplane.domain.snapshot import ServiceEndpoints
 from controlplane.domain.topology import LoadBalancing

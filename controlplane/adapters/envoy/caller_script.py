@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
-from controlplane.domain.routing.callers import CallerMethod, CallerPolicy, Consumer, Grant
+from controlplane.domain.routing.callers.policies import CallerMethod, CallerPolicy, Consumer, Grant
 
 # What is sent as WWW-Authenticate (RFC 9110).
 CHALLENGES = {

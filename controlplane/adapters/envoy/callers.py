@@ -38,9 +38,8 @@ from controlplane.adapters.envoy.caller_script import STAND_IN, script
 from controlplane.adapters.envoy.clusters import cluster_name, milliseconds, over_ads
 from controlplane.adapters.envoy.packing import packed
 from controlplane.domain.findings import Observation
-from controlplane.domain.routing.authorization import declared_id
-from controlplane.domain.routing.caller_support import unsupported
-from controlplane.domain.routing.callers import (
+from controlplane.domain.routing.callers.authorization import declared_id
+from controlplane.domain.routing.callers.policies import (
     CONSUMER_HEADER,
     REMOVED_HEADERS,
     CallerMethod,
@@ -48,6 +47,7 @@ from controlplane.domain.routing.callers import (
     Consumer,
     Jwt,
 )
+from controlplane.domain.routing.callers.support import unsupported
 from controlplane.domain.routing.route import Route
 from controlplane.domain.snapshot import RoutesSection
 

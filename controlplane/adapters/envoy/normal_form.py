@@ -1,4 +1,4 @@
-"""The normal form of paths before any rule sees them: `domain.routing.normalization` in Envoy.
+"""The normal form of paths before any rule sees them: `matching.normalization` in Envoy.
 
 Called by `listeners`. Envoy's own normalization reads some paths otherwise: it takes a backslash
 for a slash and `..;` for `..`, escapes what no path may have, keeps lower-case escapes and broken
@@ -13,7 +13,7 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
 )
 
 from controlplane.adapters.envoy.delegates import all_of, header_is, http_filter, negated, whole
-from controlplane.domain.routing.normalization import LONGEST_PATH
+from controlplane.domain.routing.matching.normalization import LONGEST_PATH
 
 # Characters of a path in normal form, with a dot and without; escapes of the others, never of a
 # slash, a backslash or a control character.

@@ -18,7 +18,7 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
 from xds.type.matcher.v3 import string_pb2
 
 from controlplane.adapters.envoy.delegates import header_is, http_filter
-from controlplane.domain.routing.request import REQUEST_ID, STICKY_COOKIE
+from controlplane.domain.routing.matching.request import REQUEST_ID, STICKY_COOKIE
 
 STICKY_ATTRIBUTES = "Path=/; HttpOnly; SameSite=Lax"
 

@@ -13,8 +13,8 @@ from controlplane.adapters.haproxy.quoting import word
 from controlplane.adapters.haproxy.targets import Target
 from controlplane.adapters.haproxy.tokens import key_files, token_lines, unusable_keys
 from controlplane.domain.findings import Observation
-from controlplane.domain.routing.caller_support import unsupported
-from controlplane.domain.routing.callers import (
+from controlplane.domain.routing.callers.grant_classes import GrantClass, grant_classes
+from controlplane.domain.routing.callers.policies import (
     CONSUMER_HEADER,
     POLICY_HEADER,
     ApiKey,
@@ -23,7 +23,7 @@ from controlplane.domain.routing.callers import (
     Consumer,
     CredentialType,
 )
-from controlplane.domain.routing.grant_classes import GrantClass, grant_classes
+from controlplane.domain.routing.callers.support import unsupported
 from controlplane.domain.routing.route import Part
 from controlplane.domain.snapshot import RoutesSection
 

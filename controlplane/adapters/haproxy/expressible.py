@@ -6,8 +6,8 @@ Called by `render`.
 from collections.abc import Iterator, Mapping
 
 from controlplane.domain.findings import Observation, Severity
+from controlplane.domain.routing.compiling.selection import Declared, Plane, Selection, selected
 from controlplane.domain.routing.route import Route
-from controlplane.domain.routing.selection import Declared, Plane, Selection, selected
 from controlplane.domain.snapshot import Snapshot
 
 HAPROXY = Plane(

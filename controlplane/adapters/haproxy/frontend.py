@@ -1,6 +1,6 @@
 """The way of a request: refused or brought into normal form, read, looked up, sent on.
 
-Called by `render`. The order is that of `domain.routing.normalization`: what two readers might
+Called by `render`. The order is that of `matching.normalization`: what two readers might
 take differently is refused before anything is changed.
 """
 
@@ -11,10 +11,10 @@ from controlplane.adapters.haproxy.access import Access
 from controlplane.adapters.haproxy.quoting import in_quotes, word
 from controlplane.adapters.haproxy.table import EVERY_HOST, Table
 from controlplane.adapters.haproxy.targets import NO_ROUTE
-from controlplane.domain.routing.callers import REMOVED_HEADERS
-from controlplane.domain.routing.normalization import LONGEST_PATH
-from controlplane.domain.routing.pcre import first_part
-from controlplane.domain.routing.request import REQUEST_ID, STICKY_COOKIE
+from controlplane.domain.routing.callers.policies import REMOVED_HEADERS
+from controlplane.domain.routing.compiling.pcre import first_part
+from controlplane.domain.routing.matching.normalization import LONGEST_PATH
+from controlplane.domain.routing.matching.request import REQUEST_ID, STICKY_COOKIE
 from controlplane.domain.topology import GatewayGroup
 
 PATHS_FILE, HOSTS_FILE, SUFFIXES_FILE = "routes.map", "hosts.map", "suffixes.map"

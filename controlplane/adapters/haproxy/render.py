@@ -17,7 +17,7 @@ from controlplane.adapters.haproxy.quoting import word
 from controlplane.adapters.haproxy.table import EVERY_HOST, Table, compiled
 from controlplane.adapters.haproxy.targets import NO_ROUTE, Target, service_section
 from controlplane.domain.instances.backups import late_standbys
-from controlplane.domain.routing.selection import crowded
+from controlplane.domain.routing.compiling.selection import crowded
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import EVERYWHERE, GatewayGroup
 from controlplane.ports.outside import Artifact

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from controlplane.adapters.haproxy.quoting import comment
 from controlplane.adapters.haproxy.targets import NO_ROUTE, Targets
 from controlplane.adapters.haproxy.tests import Tests
-from controlplane.domain.routing.choices import choices
-from controlplane.domain.routing.places import START, Place, is_certain, places
+from controlplane.domain.routing.compiling.choices import choices
+from controlplane.domain.routing.compiling.places import START, Place, is_certain, places
 from controlplane.domain.routing.precedence import by_host
 from controlplane.domain.routing.route import PathMatchType, Route
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from controlplane.adapters.haproxy.quoting import name
-from controlplane.domain.routing.choices import EVERY_VERSION, Choice
+from controlplane.domain.routing.compiling.choices import EVERY_VERSION, Choice
 from controlplane.domain.routing.route import Route
 
 NO_ROUTE = "none"

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from controlplane.adapters.haproxy.quoting import in_quotes, word
-from controlplane.domain.routing import cohorts
-from controlplane.domain.routing.choices import Choice
-from controlplane.domain.routing.pcre import first_part, whole
+from controlplane.domain.routing.compiling.choices import Choice
+from controlplane.domain.routing.compiling.pcre import first_part, whole
+from controlplane.domain.routing.matching import cohorts
 from controlplane.domain.routing.route import (
     Cohort,
     CohortKey,

@@ -7,8 +7,8 @@ says, and knows neither time nor audience: both are compared here.
 from collections.abc import Iterable, Iterator
 
 from controlplane.adapters.haproxy.quoting import word
-from controlplane.domain.routing.callers import CallerPolicy, Jwt
-from controlplane.domain.routing.jwks import PublicKey, pem, public_keys
+from controlplane.domain.routing.callers.jwks import PublicKey, pem, public_keys
+from controlplane.domain.routing.callers.policies import CallerPolicy, Jwt
 
 # Elements of a list of audiences, or of another claim, that are looked at.
 MOST_ELEMENTS = 4

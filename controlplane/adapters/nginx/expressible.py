@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from controlplane.domain.findings import Observation, Severity
+from controlplane.domain.routing.compiling.selection import Declared, Plane, Selection, selected
 from controlplane.domain.routing.route import Part, Route, TextMatchType
-from controlplane.domain.routing.selection import Declared, Plane, Selection, selected
 from controlplane.domain.snapshot import Snapshot
 
 NGINX = Plane(title="nginx", refused={"authentication": "403", "transform": "501"})

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from controlplane.adapters.nginx.quoting import inner, plain, word
 from controlplane.adapters.nginx.upstreams import Upstreams
-from controlplane.domain.routing.callers import IDENTITY_HEADERS
-from controlplane.domain.routing.choices import Choice
-from controlplane.domain.routing.request import REQUEST_ID
+from controlplane.domain.routing.callers.policies import IDENTITY_HEADERS
+from controlplane.domain.routing.compiling.choices import Choice
+from controlplane.domain.routing.matching.request import REQUEST_ID
 from controlplane.domain.routing.route import (
     FixedResponse,
     HeaderChanges,

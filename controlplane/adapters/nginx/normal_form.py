@@ -10,7 +10,7 @@ should be, two slashes beside `..`, or dots that lead above the root (docs/proxi
 from collections.abc import Iterator
 
 from controlplane.adapters.nginx.quoting import word
-from controlplane.domain.routing.normalization import LONGEST_PATH
+from controlplane.domain.routing.matching.normalization import LONGEST_PATH
 
 _UNRESERVED = "(?:2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"
 _REFUSED = "(?:2[Ff]|5[Cc]|[01]|7[Ff]|(?![0-9A-Fa-f]{2}))"

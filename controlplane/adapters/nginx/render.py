@@ -15,8 +15,8 @@ from controlplane.adapters.nginx.quoting import word
 from controlplane.adapters.nginx.table import NO_ROUTE, HostTable, Table
 from controlplane.adapters.nginx.tests import named_first
 from controlplane.adapters.nginx.upstreams import Upstreams
-from controlplane.domain.routing.request import STICKY_COOKIE
-from controlplane.domain.routing.selection import crowded
+from controlplane.domain.routing.compiling.selection import crowded
+from controlplane.domain.routing.matching.request import STICKY_COOKIE
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import EVERYWHERE, GatewayGroup
 from controlplane.ports.outside import Artifact

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from controlplane.adapters.nginx.locations import Locations
 from controlplane.adapters.nginx.quoting import comment, without_names, word
 from controlplane.adapters.nginx.tests import Tests, Wanted
-from controlplane.domain.routing.choices import choices
+from controlplane.domain.routing.compiling.choices import choices
+from controlplane.domain.routing.compiling.pcre import whole
+from controlplane.domain.routing.compiling.places import START, Place, is_certain, places
 from controlplane.domain.routing.expressions import of_template
-from controlplane.domain.routing.pcre import whole
-from controlplane.domain.routing.places import START, Place, is_certain, places
 from controlplane.domain.routing.precedence import by_host, order
 from controlplane.domain.routing.route import PathMatchType, Route
 

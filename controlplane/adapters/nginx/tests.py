@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from controlplane.adapters.nginx.quoting import without_names, word
-from controlplane.domain.routing import cohorts
-from controlplane.domain.routing.choices import Choice
-from controlplane.domain.routing.pcre import first_part, whole
+from controlplane.domain.routing.compiling.choices import Choice
+from controlplane.domain.routing.compiling.pcre import first_part, whole
+from controlplane.domain.routing.matching import cohorts
 from controlplane.domain.routing.route import (
     Cohort,
     CohortKey,

@@ -11,7 +11,7 @@ from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.placement import placement
-from controlplane.domain.routing.choices import EVERY_VERSION
+from controlplane.domain.routing.compiling.choices import EVERY_VERSION
 from controlplane.domain.snapshot import ServiceEndpoints
 from controlplane.domain.topology import LoadBalancing
 

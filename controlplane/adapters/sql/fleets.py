@@ -14,7 +14,7 @@ from controlplane.adapters.sql.tables import FLEETS, ROUTE_REVISIONS
 from controlplane.domain import canonical
 from controlplane.domain.access import AuditEntry
 from controlplane.domain.errors import Conflict, NotFound
-from controlplane.domain.routing.revision import RouteRevision
+from controlplane.domain.routing.life.revision import RouteRevision
 from controlplane.domain.topology import Fleet
 from controlplane.ports.stores import StoredFleet
 

@@ -19,7 +19,8 @@ from controlplane.api.fleet_document.reading import (
     text_of,
 )
 from controlplane.domain.errors import Invalid
-from controlplane.domain.routing.callers import (
+from controlplane.domain.routing.callers.jwks import public_keys
+from controlplane.domain.routing.callers.policies import (
     REMOVED_HEADERS,
     ApiKey,
     CallerMethod,
@@ -28,7 +29,6 @@ from controlplane.domain.routing.callers import (
     Jwt,
     RequestSignature,
 )
-from controlplane.domain.routing.jwks import public_keys
 from controlplane.domain.routing.route import Part
 
 POLICY_KEYS = ("name", *CallerMethod, "otherwise")

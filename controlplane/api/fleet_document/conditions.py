@@ -23,10 +23,10 @@ from controlplane.api.fleet_document.reading import (
     name,
     text_of,
 )
-from controlplane.domain.routing.callers import REMOVED_HEADERS
-from controlplane.domain.routing.functions import faults
-from controlplane.domain.routing.normalization import Refusal, normalized
-from controlplane.domain.routing.provided_functions import PROVIDED
+from controlplane.domain.routing.callers.policies import REMOVED_HEADERS
+from controlplane.domain.routing.matching.functions import faults
+from controlplane.domain.routing.matching.normalization import Refusal, normalized
+from controlplane.domain.routing.matching.provided_functions import PROVIDED
 from controlplane.domain.routing.route import (
     WHOLE,
     Cohort,

@@ -17,7 +17,7 @@ from controlplane.api.fleet_document.reading import (
     name,
     reference,
 )
-from controlplane.domain.routing.callers import (
+from controlplane.domain.routing.callers.policies import (
     CREDENTIALS,
     CallerMethod,
     Consumer,

@@ -12,7 +12,7 @@ import yaml
 from controlplane.api.fleet_document.routes import rfc3339
 from controlplane.api.fleet_document.sections import FLEET_KEYS
 from controlplane.domain.fleet_order import normalized, ordered
-from controlplane.domain.routing.callers import Grant, Jwt
+from controlplane.domain.routing.callers.policies import Grant, Jwt
 from controlplane.domain.routing.route import FunctionCall, HeaderChanges, Route, RouteCheck
 from controlplane.domain.sources import DeclaredSource
 from controlplane.domain.topology import Fleet, Service

@@ -41,7 +41,7 @@ from controlplane.api.fleet_document.reading import (
     text_of,
 )
 from controlplane.domain.fleet_order import ordered
-from controlplane.domain.routing.prefix_keys import MOST_REPETITIONS, repetitions
+from controlplane.domain.routing.compiling.prefix_keys import MOST_REPETITIONS, repetitions
 from controlplane.domain.routing.route import (
     Condition,
     L4Protocol,

@@ -28,7 +28,7 @@ from controlplane.api.fleet_document.routes import Surroundings, l4_routes, rout
 from controlplane.api.fleet_document.services import service
 from controlplane.api.fleet_document.sources import source
 from controlplane.api.fleet_document.zones import certificate, check_zones, zone
-from controlplane.domain.routing.callers import CallerMethod
+from controlplane.domain.routing.callers.policies import CallerMethod
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Pool, Role
 
 FLEET_KEYS = (

@@ -2,7 +2,7 @@
 
 Bodies are the snapshot's own canonical bytes, so the tag is their digest and the agent decodes
 them with `domain.snapshot`. The routes of one gateway group come as the tree that it matches with
-(`domain.routing.wire`).
+(`domain.routing.matching.wire`).
 """
 
 import re

@@ -15,10 +15,10 @@ from controlplane.api.fleet_document.rendering import plain_route
 from controlplane.api.route_wire import Document, Name
 from controlplane.api.wire import Text, Wire
 from controlplane.domain.errors import Invalid, Retryable
-from controlplane.domain.routing.explanation import Explanation, Loser, explained
-from controlplane.domain.routing.matching import Table
-from controlplane.domain.routing.normalization import Refusal
-from controlplane.domain.routing.request import Request
+from controlplane.domain.routing.matching.explanation import Explanation, Loser, explained
+from controlplane.domain.routing.matching.normalization import Refusal
+from controlplane.domain.routing.matching.request import Request
+from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.route import Route
 from controlplane.domain.snapshot import RoutesSection
 

@@ -30,7 +30,7 @@ from controlplane.api.route_wire import (
 )
 from controlplane.api.wire import Items, Reason
 from controlplane.domain.errors import NotFound
-from controlplane.domain.routing.release import Life
+from controlplane.domain.routing.life.release import Life
 from controlplane.engine.fleets import FleetChange
 from controlplane.engine.route_life import Wish
 

@@ -12,8 +12,8 @@ from controlplane.api.fleet_document.lookalikes import forms
 from controlplane.api.fleet_document.routes import told_apart_by
 from controlplane.api.route_documents.imports import Imported, bounded
 from controlplane.api.route_documents.sketches import Draft
+from controlplane.domain.routing.compiling.prefix_keys import MOST_REPETITIONS, repetitions
 from controlplane.domain.routing.conflicts import Conflict, conflicts
-from controlplane.domain.routing.prefix_keys import MOST_REPETITIONS, repetitions
 from controlplane.domain.routing.route import PathMatchType, Route
 from controlplane.domain.routing.whitelist import Whitelist, refusal
 from controlplane.domain.topology import Fleet

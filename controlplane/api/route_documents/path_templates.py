@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote_to_bytes
 from controlplane.api.fleet_document.nodes import Table
 from controlplane.api.fleet_document.reading import Place
 from controlplane.api.route_documents.sketches import table, text
-from controlplane.domain.routing.normalization import ALLOWED, UNRESERVED
+from controlplane.domain.routing.matching.normalization import ALLOWED, UNRESERVED
 from controlplane.domain.routing.route import PathMatchType
 
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})", re.ASCII)

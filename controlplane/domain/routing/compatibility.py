@@ -8,8 +8,8 @@ towards no.
 import ipaddress
 from itertools import product
 
-from controlplane.domain.routing.cohorts import bounds, everyone
-from controlplane.domain.routing.dialect import compiled
+from controlplane.domain.routing.matching.cohorts import bounds, everyone
+from controlplane.domain.routing.matching.dialect import compiled
 from controlplane.domain.routing.route import Condition, Route, TextMatchType
 
 

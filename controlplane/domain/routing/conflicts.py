@@ -11,7 +11,7 @@ from enum import StrEnum
 from controlplane.domain.radix.pattern import Pattern
 from controlplane.domain.routing.compatibility import can_meet, contradiction, takes
 from controlplane.domain.routing.expressions import literal_start
-from controlplane.domain.routing.normalization import normalized
+from controlplane.domain.routing.matching.normalization import normalized
 from controlplane.domain.routing.precedence import (
     EVERY_HOST,
     by_host,

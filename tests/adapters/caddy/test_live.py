@@ -16,7 +16,7 @@ import pytest
 from controlplane.adapters.caddy.plane import CaddyPlane
 from controlplane.adapters.caddy.render import CaddyOptions, render
 from controlplane.domain.errors import Rejected, Retryable
-from controlplane.domain.routing.callers import CONSUMER_HEADER
+from controlplane.domain.routing.callers.policies import CONSUMER_HEADER
 from controlplane.domain.routing.route import (
     Condition,
     FixedResponse,

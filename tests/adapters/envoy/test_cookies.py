@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.adapters.envoy.routing import cookies
-from controlplane.domain.routing.request import Request
+from controlplane.domain.routing.matching.request import Request
 
 NAMES = ("sid", "s", "si", "d-1")
 HEADERS = st.text("si=; d-1\t", max_size=14)

@@ -12,7 +12,7 @@ import pytest_asyncio
 from cryptography import x509
 
 from benchmarks.live_envoy import free_ports
-from controlplane.domain.routing.callers import (
+from controlplane.domain.routing.callers.policies import (
     CallerPolicy,
     ClientCertificate,
     Consumer,

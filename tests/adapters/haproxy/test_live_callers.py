@@ -12,7 +12,7 @@ import pytest
 from cryptography import x509
 
 from controlplane.adapters.haproxy.render import HaproxyOptions, render
-from controlplane.domain.routing.callers import (
+from controlplane.domain.routing.callers.policies import (
     CallerPolicy,
     ClientCertificate,
     Consumer,

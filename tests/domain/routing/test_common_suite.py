@@ -1,6 +1,6 @@
 """The common suite itself: large enough, the same each time, and right by the naive reference."""
 
-from controlplane.domain.routing.normalization import Refusal
+from controlplane.domain.routing.matching.normalization import Refusal
 from controlplane.domain.routing.whitelist import refusal
 from tests.naive_matcher import winner
 from tests.routing_suite import suite

@@ -2,7 +2,7 @@
 
 Called by `expressible` and by `actions`. The path is matched without the query, headers of one name
 are one text with commas, of query arguments and cookies the first counts: all as in
-`domain.routing.request`. Addresses are compared by Envoy itself, from a fact of the connection
+`matching.request`. Addresses are compared by Envoy itself, from a fact of the connection
 that `sources` notes.
 """
 
@@ -16,9 +16,9 @@ from xds.core.v3 import cidr_pb2
 
 from controlplane.adapters.envoy.routing import cookies
 from controlplane.adapters.envoy.sources import SOURCE_KEY
-from controlplane.domain.routing import cohorts
 from controlplane.domain.routing.expressions import of_template
-from controlplane.domain.routing.request import REQUEST_ID, STICKY_COOKIE
+from controlplane.domain.routing.matching import cohorts
+from controlplane.domain.routing.matching.request import REQUEST_ID, STICKY_COOKIE
 from controlplane.domain.routing.route import (
     Cohort,
     CohortKey,

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from controlplane.adapters.envoy.routing.conditions import inexpressible
 from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.instances.placement import versions
-from controlplane.domain.routing import cohorts
-from controlplane.domain.routing.functions import Registry, lowered
+from controlplane.domain.routing.matching import cohorts
+from controlplane.domain.routing.matching.functions import Registry, lowered
+from controlplane.domain.routing.matching.provided_functions import PROVIDED
 from controlplane.domain.routing.precedence import order
-from controlplane.domain.routing.provided_functions import PROVIDED
 from controlplane.domain.routing.route import FixedResponse, PathMatchType, Route
 from controlplane.domain.snapshot import ServiceEndpoints
 

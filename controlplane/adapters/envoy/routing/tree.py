@@ -1,7 +1,7 @@
 """The rules of one host as a matcher tree.
 
 Called by `configuration`. Envoy's prefix map finds the longest key by raw prefix in time that does
-not grow with the number of rules (`domain.routing.prefix_keys` says which rules stand at which
+not grow with the number of rules (`compiling.prefix_keys` says which rules stand at which
 key). A list of routes is final: when none of it matches, Envoy does not go back to a shorter key. A
 matcher in place of a list is not final: where it does not match, the next shorter key is asked.
 
@@ -20,8 +20,8 @@ from controlplane.adapters.envoy.delegates import ListMatcher, header, header_is
 from controlplane.adapters.envoy.packing import extension
 from controlplane.adapters.envoy.routing.tables import Table
 from controlplane.adapters.envoy.routing.targets import of_targets
-from controlplane.domain.routing.grouped_lists import Grouped, grouped
-from controlplane.domain.routing.prefix_keys import Key, keys
+from controlplane.domain.routing.compiling.grouped_lists import Grouped, grouped
+from controlplane.domain.routing.compiling.prefix_keys import Key, keys
 
 OnMatch: TypeAlias = matcher_pb2.Matcher.OnMatch
 Listed: TypeAlias = Callable[[Sequence[int]], OnMatch]
