@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from controlplane.domain.routing.callers.policies import CallerPolicy, Consumer, Grant
 from controlplane.domain.routing.route import Condition, HeaderChanges, Route
-from controlplane.domain.topology import ROLE_ORDER, Cluster, Datacenter, Fleet, Service
+from controlplane.domain.services import Cluster, Service
+from controlplane.domain.topology import ROLE_ORDER, Datacenter, Fleet
 
 
 def normalized(fleet: Fleet) -> Fleet:

@@ -12,9 +12,9 @@ from enum import StrEnum
 
 from controlplane.domain.decisions import Decision
 from controlplane.domain.guardrails.state import Demotion
+from controlplane.domain.services import Service, StrategyName
 from controlplane.domain.strategies.registry import LEARNED
 from controlplane.domain.strategies.situation import LearnedModel
-from controlplane.domain.topology import Service, StrategyName
 
 
 class Rung(StrEnum):

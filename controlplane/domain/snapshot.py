@@ -17,17 +17,8 @@ from controlplane.domain.routing.route import L4Route, Route
 from controlplane.domain.routing.tls import Certificate
 from controlplane.domain.routing.whitelist import Whitelist
 from controlplane.domain.routing.zones import Zone, served
-from controlplane.domain.topology import (
-    EVERYWHERE,
-    Cluster,
-    Fleet,
-    GatewayGroup,
-    HealthCheck,
-    LoadBalancing,
-    RegionShares,
-    RetryPolicy,
-    Service,
-)
+from controlplane.domain.services import Cluster, HealthCheck, LoadBalancing, RetryPolicy, Service
+from controlplane.domain.topology import EVERYWHERE, Fleet, GatewayGroup, RegionShares
 from controlplane.domain.units import to_basis_points
 
 NO_REGIONS: Mapping[str, RegionShares] = MappingProxyType({})

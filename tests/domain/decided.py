@@ -7,9 +7,9 @@ from controlplane.domain.features import FEATURE_NAMES
 from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import LearnedModel
-from controlplane.domain.topology import StrategyName
 from tests.domain.two_centers import Load, situation
 
 RATIO = FEATURE_NAMES.index("primary.scheduling_ratio")

@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.domain.canonical import decode, encode
 from controlplane.domain.decisions import Decision, split_of
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.services import StrategyName
 from controlplane.domain.uncertainty import Calibration
 from tests.domain.decided import EVERYWHERE, RATIO, decided
 from tests.domain.two_centers import law_model

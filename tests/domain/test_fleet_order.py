@@ -11,14 +11,8 @@ from controlplane.domain.routing.route import (
     Route,
     RouteCheck,
 )
-from controlplane.domain.topology import (
-    Datacenter,
-    Endpoint,
-    Fleet,
-    GatewayGroup,
-    Pool,
-    Role,
-)
+from controlplane.domain.services import Endpoint
+from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Pool, Role
 from tests.builders import cluster, fleet, service
 
 

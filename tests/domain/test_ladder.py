@@ -6,8 +6,8 @@ import pytest
 
 from controlplane.domain.guardrails.state import Demotion, GuardState
 from controlplane.domain.ladder import Climber, Rung, rung, standing_demotion
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.situation import LearnedModel
-from controlplane.domain.topology import StrategyName
 from tests.domain.two_centers import make_service
 from tests.ports.examples import decision
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.route import PathMatch, Route
+from controlplane.domain.services import ServiceClass
 from controlplane.domain.snapshot import Section, assemble, build, decode, encode
-from controlplane.domain.topology import Fleet, GatewayGroup, Pool, ServiceClass
+from controlplane.domain.topology import Fleet, GatewayGroup, Pool
 from controlplane.domain.units import BASIS_POINTS
 from tests.builders import cluster, fleet, service
 

@@ -8,22 +8,13 @@ from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.regions import limits_of
 from controlplane.domain.guardrails.reserves import mustered
 from controlplane.domain.guardrails.state import GuardState, Outcome, Verdict
+from controlplane.domain.services import Cluster, Endpoint, RegionalRule, Service, StrategyName
 from controlplane.domain.strategies.demand import located
 from controlplane.domain.strategies.regions import Rows
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import Center, Proposal, Situation
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended
-from controlplane.domain.topology import (
-    EVERYWHERE,
-    Cluster,
-    Datacenter,
-    Endpoint,
-    GatewayGroup,
-    RegionalRule,
-    Role,
-    Service,
-    StrategyName,
-)
+from controlplane.domain.topology import EVERYWHERE, Datacenter, GatewayGroup, Role
 
 PERIOD_S = 60.0
 CYCLE_S = 300.0

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from controlplane.domain.services import Cluster, Endpoint, Service, StrategyName
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
 from controlplane.domain.strategies.situation import (
     Center,
@@ -12,14 +13,7 @@ from controlplane.domain.strategies.situation import (
     Situation,
 )
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended
-from controlplane.domain.topology import (
-    Cluster,
-    Datacenter,
-    Endpoint,
-    Role,
-    Service,
-    StrategyName,
-)
+from controlplane.domain.topology import Datacenter, Role
 
 NOW_S = 1_000_000.0
 PERIOD_S = 60.0

@@ -15,7 +15,7 @@ from controlplane.api.fleet_document.reading import (
     reference,
     switch,
 )
-from controlplane.domain.topology import Cluster, Endpoint
+from controlplane.domain.services import Cluster, Endpoint
 
 MACHINE_KEYS = ("capacity_rps", "servers", "idle_cpu", "full_cpu")
 CLUSTER_KEYS = (

@@ -14,8 +14,9 @@ from controlplane.api.fleet_document.sections import FLEET_KEYS
 from controlplane.domain.fleet_order import normalized, ordered
 from controlplane.domain.routing.callers.policies import Grant, Jwt
 from controlplane.domain.routing.route import FunctionCall, HeaderChanges, Route, RouteCheck
+from controlplane.domain.services import Service
 from controlplane.domain.sources import DeclaredSource
-from controlplane.domain.topology import Fleet, Service
+from controlplane.domain.topology import Fleet
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 

@@ -154,25 +154,10 @@ def addressed_route(place: Place, around: Surroundings, route_id: str) -> Route:
 def told_apart_by(route: Route, host: str) -> str:
     """Everything that tells a route's requests from those of others."""
     words = f"host {host} {route.path.type} {route.path.value}"
-    more = _more(route)
-    return words if more == _PLAIN_RULE else f"{words} {more}"
-
-
-def _more(route: Route) -> tuple[object, ...]:
-    return (
-        route.methods,
-        route.conditions,
-        route.sources,
-        route.functions,
-        route.cohort,
-        route.gateways,
-        route.priority,
-        (route.valid_from_s, route.valid_until_s),
-    )
+    return words if route.rules == _PLAIN.rules else f"{words} {route.rules}"
 
 
 _PLAIN = Route(id="")
-_PLAIN_RULE = _more(_PLAIN)
 
 
 def _route(entries: Fields, around: Surroundings, route_id: str = "") -> Route:

@@ -11,7 +11,7 @@ from controlplane.api.fleet_document.reading import (
     number,
     switch,
 )
-from controlplane.domain.topology import (
+from controlplane.domain.services import (
     Cluster,
     HealthCheck,
     LoadBalancing,

@@ -11,9 +11,9 @@ from controlplane.domain.guardrails.bounds import bounds, exact, reach
 from controlplane.domain.guardrails.draft import Course, Draft, noted, retargeted, toward
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.projection import UseByShare, use_by_share
 from controlplane.domain.strategies.situation import Shares, Situation
-from controlplane.domain.topology import StrategyName
 
 DECLARED = frozenset({StrategyName.STATIC, StrategyName.CAPACITY})
 

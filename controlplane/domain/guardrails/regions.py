@@ -11,6 +11,7 @@ from controlplane.domain.guardrails.bounds import is_split, reach
 from controlplane.domain.guardrails.draft import NEGLIGIBLE, Course, Draft, retargeted
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
+from controlplane.domain.services import Service, StrategyName
 from controlplane.domain.strategies.regional import ROUNDED
 from controlplane.domain.strategies.regions import (
     Rows,
@@ -22,7 +23,6 @@ from controlplane.domain.strategies.regions import (
     summed,
 )
 from controlplane.domain.strategies.situation import Proposal, Situation
-from controlplane.domain.topology import Service, StrategyName
 
 # A century: a regional service is never ramped on old metrics.
 NEVER_S = 3e9

@@ -13,11 +13,12 @@ from controlplane.domain.guardrails.capacity import level, peak
 from controlplane.domain.guardrails.draft import NEGLIGIBLE, Course, Draft
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.projection import UseByShare, use_by_share
 from controlplane.domain.strategies.regional_load import center_loads
 from controlplane.domain.strategies.rules import max_known
 from controlplane.domain.strategies.situation import Muster, Note, Situation
-from controlplane.domain.topology import ROLE_ORDER, StrategyName
+from controlplane.domain.topology import ROLE_ORDER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

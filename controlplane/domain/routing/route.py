@@ -234,6 +234,21 @@ class Route:
         others = (bool(self.sources), self.cohort is not None)
         return len(self.conditions) + len(self.functions) + sum(others)
 
+    @property
+    def rules(self) -> tuple[object, ...]:
+        """What tells its requests from those of other routes, beside host and path."""
+        return (
+            self.methods,
+            self.conditions,
+            self.sources,
+            self.functions,
+            self.cohort,
+            self.gateways,
+            self.priority,
+            self.valid_from_s,
+            self.valid_until_s,
+        )
+
     def valid(self, now_s: float) -> bool:
         """Whether the route exists at a time."""
         began = self.valid_from_s is None or self.valid_from_s <= now_s

@@ -12,11 +12,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.projection import recent
 from controlplane.domain.strategies.regions import SourceRegion, in_force, summed
 from controlplane.domain.strategies.situation import Center, Shares, Situation
 from controlplane.domain.telemetry import Sample, load_measure, mean, reading
-from controlplane.domain.topology import EVERYWHERE, GatewayGroup, RegionShares, StrategyName
+from controlplane.domain.topology import EVERYWHERE, GatewayGroup, RegionShares
 
 FloatArray = NDArray[np.float64]
 

@@ -9,13 +9,13 @@ it is not, the equaliser is ruinous and this rule some per cent behind holding s
 import numpy as np
 
 from controlplane.domain.features import CENTERS
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies import rules
 from controlplane.domain.strategies.candidates import choose, objective
 from controlplane.domain.strategies.observed import observed_laws as laws_of
 from controlplane.domain.strategies.projection import declared_uses
 from controlplane.domain.strategies.situation import Note, Proposal, Situation
 from controlplane.domain.strategies.spread import spread, without_model
-from controlplane.domain.topology import StrategyName
 
 UNKNOWN = Note(
     code="laws_unknown",

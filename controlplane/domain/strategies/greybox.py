@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.features import CENTERS
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.anchoring import anchored
 from controlplane.domain.strategies.candidates import GRID, NO_SPREADS, choose, objective
 from controlplane.domain.strategies.fallback import fall_back
@@ -18,7 +19,6 @@ from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.strategies.rules import hold, missing_metrics, with_notes
 from controlplane.domain.strategies.situation import LearnedModel, Note, Proposal, Situation
 from controlplane.domain.strategies.spread import spread, unanswered
-from controlplane.domain.topology import StrategyName
 
 FloatArray = NDArray[np.float64]
 

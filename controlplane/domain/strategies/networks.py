@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from controlplane.domain.features import CenterColumns, center_columns, design_matrix
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.candidates import GRID, choose
 from controlplane.domain.strategies.fallback import fall_back
 from controlplane.domain.strategies.projection import (
@@ -21,7 +22,6 @@ from controlplane.domain.strategies.projection import (
 )
 from controlplane.domain.strategies.rules import hold, missing_metrics
 from controlplane.domain.strategies.situation import Network, Note, Proposal, Situation
-from controlplane.domain.topology import StrategyName
 
 FloatArray = NDArray[np.float64]
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from controlplane.domain.services import RegionalRule, StrategyName
 from controlplane.domain.strategies.regional_load import CenterLoad, center_loads
 from controlplane.domain.strategies.regions import Rows, SourceRegion, in_force, summed
 from controlplane.domain.strategies.rules import missing_metrics, static, with_notes
 from controlplane.domain.strategies.situation import Note, Proposal, Situation
-from controlplane.domain.topology import RegionalRule, StrategyName
 
 FloatArray = NDArray[np.float64]
 Flags = NDArray[np.bool_]

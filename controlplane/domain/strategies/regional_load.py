@@ -8,11 +8,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from controlplane.domain.services import RegionalRule, Service, StrategyName
 from controlplane.domain.strategies.demand import since_move
 from controlplane.domain.strategies.projection import SMALLEST_PART
 from controlplane.domain.strategies.situation import Note, Situation
 from controlplane.domain.telemetry import Sample, load_measure, mean, reading
-from controlplane.domain.topology import RegionalRule, Service, StrategyName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies import fallback, greybox, networks, regional, rules
 from controlplane.domain.strategies.situation import Note, Proposal, Situation
-from controlplane.domain.topology import StrategyName
 
 Strategy = Callable[[Situation], Proposal]
 

@@ -8,9 +8,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.projection import CenterUse, declared_uses
 from controlplane.domain.strategies.situation import Note, Proposal, Shares, Situation
-from controlplane.domain.topology import StrategyName
 
 # Difference of utilisation that is not worth a move; below it the equaliser only follows noise.
 DEADBAND = 0.02

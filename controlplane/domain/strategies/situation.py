@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from controlplane.domain.features import CENTERS
 from controlplane.domain.findings import Observation
+from controlplane.domain.services import Cluster, Service, StrategyName
 from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.strategies.regions import Rows, SourceRegion
 from controlplane.domain.telemetry import ServiceWindow
-from controlplane.domain.topology import Cluster, Datacenter, Role, Service, StrategyName
+from controlplane.domain.topology import Datacenter, Role
 from controlplane.domain.uncertainty import UNKNOWN_SPREAD
 
 FloatArray = NDArray[np.float64]

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.allocation import HUNDREDTHS, Bounds, allocated
 from controlplane.domain.strategies.observed import observed_laws
 from controlplane.domain.strategies.projection import (
@@ -33,7 +34,6 @@ from controlplane.domain.strategies.situation import (
     Proposal,
     Situation,
 )
-from controlplane.domain.topology import StrategyName
 
 FloatArray = NDArray[np.float64]
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from controlplane.domain.services import Service
 from controlplane.domain.strategies.projection import (
     SATURATED,
     SMALLEST_PART,
@@ -17,7 +18,7 @@ from controlplane.domain.strategies.projection import (
 from controlplane.domain.strategies.queue_law import CenterLaw, busy_part
 from controlplane.domain.strategies.situation import Shares
 from controlplane.domain.telemetry import Sample, ServiceWindow, mean, reading
-from controlplane.domain.topology import Fleet, Pool, Service
+from controlplane.domain.topology import Fleet, Pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from controlplane.domain.routing.route import Route
+from controlplane.domain.services import Cluster, Service, StrategyName
 from controlplane.domain.suspicion.limits import SuspicionLimits
-from controlplane.domain.topology import Cluster, Fleet, Role, Service, StrategyName, resolved
+from controlplane.domain.topology import Fleet, Role, resolved
 
 # Service -> data centre -> share in force.
 Shares = Mapping[str, Mapping[str, float]]

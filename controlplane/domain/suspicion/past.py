@@ -5,9 +5,9 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from controlplane.domain.services import Service
 from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.domain.telemetry import Sample
-from controlplane.domain.topology import Service
 
 RATE = "request_rate_rps"
 BANDWIDTH = "ingress_bandwidth_bps"

@@ -10,10 +10,10 @@ from controlplane.domain.dither import DitherMode
 from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState, Outcome
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import LearnedModel, Shares
 from controlplane.domain.telemetry import ServiceWindow, extended
-from controlplane.domain.topology import StrategyName
 from tests.domain.two_centers import (
     CYCLE_S,
     NOW_S,

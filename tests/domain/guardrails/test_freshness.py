@@ -4,7 +4,8 @@ import pytest
 
 from controlplane.domain.findings import Observation
 from controlplane.domain.guardrails.state import GuardState, Outcome
-from controlplane.domain.topology import Role, StrategyName
+from controlplane.domain.services import StrategyName
+from controlplane.domain.topology import Role
 from tests.domain.guardrails.drafting import NEW, many, rule, run
 from tests.domain.two_centers import NOW_S, Load, changed, codes, make_service, situation
 

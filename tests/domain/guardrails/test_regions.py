@@ -9,10 +9,11 @@ from controlplane.domain.guardrails.envelope import judge, passages
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.regions import limits_of
 from controlplane.domain.guardrails.state import Concession, GuardState, Outcome, Verdict
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.regions import Rows, farthest, in_force, summed
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import Proposal, Situation
-from controlplane.domain.topology import Role, StrategyName
+from controlplane.domain.topology import Role
 from tests.domain.three_regions import RegionalWorld, center, make_service
 from tests.domain.two_centers import make_service as usual_service
 

@@ -11,9 +11,10 @@ from controlplane.domain.guardrails.draft import distance
 from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.reserves import mustered
 from controlplane.domain.guardrails.state import GuardState, Outcome
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import Muster, Proposal, Shares, Situation
-from controlplane.domain.topology import Role, StrategyName
+from controlplane.domain.topology import Role
 from tests.domain.guardrails.drafting import LIMITS, many, rule
 from tests.domain.two_centers import CYCLE_S, NOW_S, codes
 

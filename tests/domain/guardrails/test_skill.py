@@ -9,9 +9,9 @@ from controlplane.domain.guardrails.ledger import Ledger, Pair
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.skill import read
 from controlplane.domain.guardrails.state import Demotion, GuardState, Outcome, renewed
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.registry import LEARNED, propose
 from controlplane.domain.strategies.situation import Situation
-from controlplane.domain.topology import StrategyName
 from tests.domain.guardrails.drafting import LIMITS, run, valley
 from tests.domain.two_centers import NOW_S, Load, codes, law_model, situation
 

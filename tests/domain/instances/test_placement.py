@@ -15,8 +15,8 @@ from controlplane.domain.instances.placement import (
     versions,
 )
 from controlplane.domain.instances.serving import Group, serving
+from controlplane.domain.services import HealthCheck, LoadBalancing, RetryPolicy
 from controlplane.domain.snapshot import CenterEndpoints, ServiceEndpoints
-from controlplane.domain.topology import HealthCheck, LoadBalancing, RetryPolicy
 
 
 def cluster(center: str, name: str, *ports: int, **more: object) -> CenterEndpoints:

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.domain.guardrails.draft import predicted_ms
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.anchoring import anchored
 from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import LearnedModel, Situation
-from controlplane.domain.topology import StrategyName
 from tests.domain.two_centers import (
     LAWS,
     Load,

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.demand import demand, located, since_move
 from controlplane.domain.strategies.situation import Situation
 from controlplane.domain.telemetry import ServiceWindow
-from controlplane.domain.topology import EVERYWHERE, GatewayGroup, StrategyName
+from controlplane.domain.topology import EVERYWHERE, GatewayGroup
 from tests.domain.three_regions import PERIOD_S, RegionalWorld, center, without_endpoints
 
 DEMAND = {"north": 60.0, "south": 40.0, "west": 20.0}

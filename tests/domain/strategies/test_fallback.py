@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.domain.guardrails.draft import predicted_ms
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.candidates import GRID
 from controlplane.domain.strategies.fallback import fall_back, observed_laws
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import Note, Situation
 from controlplane.domain.strategies.spread import spread
-from controlplane.domain.topology import Role, StrategyName
+from controlplane.domain.topology import Role
 from tests.domain.guardrails.drafting import many
 from tests.domain.two_centers import (
     CAPACITIES,

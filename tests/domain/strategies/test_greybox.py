@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.candidates import GRID, objective
 from controlplane.domain.strategies.projection import fitted_uses, projected_loads
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import LearnedModel, Situation
-from controlplane.domain.topology import Role, StrategyName
+from controlplane.domain.topology import Role
 from tests.domain.decided import EVERYWHERE, RATIO
 from tests.domain.two_centers import (
     LAWS,

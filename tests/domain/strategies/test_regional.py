@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controlplane.domain.services import RegionalRule, StrategyName
 from controlplane.domain.strategies.regional_load import alarming, center_loads, load_of
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import Muster, Note, Proposal, Situation
 from controlplane.domain.telemetry import Sample, extended
-from controlplane.domain.topology import EVERYWHERE, GatewayGroup, RegionalRule, Role, StrategyName
+from controlplane.domain.topology import EVERYWHERE, GatewayGroup, Role
 from tests.domain.three_regions import (
     FULL_RPS,
     GATEWAYS,

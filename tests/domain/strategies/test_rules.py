@@ -3,9 +3,10 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.registry import STRATEGIES, propose
 from controlplane.domain.strategies.situation import Situation
-from controlplane.domain.topology import Role, StrategyName
+from controlplane.domain.topology import Role
 from tests.domain.two_centers import (
     Load,
     centers,

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from controlplane.domain.guardrails.draft import predicted_ms
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.allocation import allocated
 from controlplane.domain.strategies.projection import trusted_laws
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import GRID_OF_MANY, LearnedModel, Muster, Situation
 from controlplane.domain.strategies.spread import center_curves, observed_laws
-from controlplane.domain.topology import Role, StrategyName
+from controlplane.domain.topology import Role
 from tests.domain.guardrails.drafting import many
 from tests.domain.two_centers import codes
 

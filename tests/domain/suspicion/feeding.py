@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from controlplane.domain.services import Service
 from controlplane.domain.suspicion.doubt import Suspicion
 from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.domain.suspicion.metrics import judge
 from controlplane.domain.suspicion.past import InForce, Past
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended, without
-from controlplane.domain.topology import Service
 from tests.domain.two_centers import NAMES, NOW_S, PERIOD_S, Load, make_service, observe
 
 LIMITS = SuspicionLimits()

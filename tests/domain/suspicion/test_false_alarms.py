@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from controlplane.domain.services import Cluster, Endpoint, Service
 from controlplane.domain.suspicion.shares import shares_exchanged
 from controlplane.domain.telemetry import Sample
-from controlplane.domain.topology import Cluster, Endpoint, Service
 from tests.domain.suspicion.feeding import Feed, exchanged
 from training.dataset import CenterSeries
 from training.simulation.simulator import simulate

@@ -2,9 +2,10 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.domain.services import Service, StrategyName
 from controlplane.domain.suspicion.fleets import FleetDoubt, doubt_of
 from controlplane.domain.suspicion.limits import SuspicionLimits, scaled
-from controlplane.domain.topology import Datacenter, Fleet, Pool, Role, Service, StrategyName
+from controlplane.domain.topology import Datacenter, Fleet, Pool, Role
 from tests.builders import fleet, service
 
 LIMITS = SuspicionLimits()

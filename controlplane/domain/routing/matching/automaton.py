@@ -7,18 +7,24 @@ tries each just once. Called by `dialect`.
 """
 
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 # What reads Python's expressions; `re` has no public name for it.
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as reader  # type: ignore[attr-defined]
-from typing import Any
+from typing import Any, NamedTuple
+
+from controlplane.domain.routing.expressions import LARGEST_PROGRAM
 
 # Characters beyond one byte are all alike: one bit more.
 _BEYOND = 256
 _ANYTHING = (1 << (_BEYOND + 1)) - 1
-_BITS_AT_ONCE = 8
+# Steps of one expression; four times what a route may have, as a step may need some beside it.
+_MOST_STEPS = 4 * LARGEST_PROGRAM
+# What is remembered of one expression, each up to 2.5 KB.
+_MOST_REACHED = 4_000
 
 
 def _set_of(characters: Iterable[str]) -> int:
@@ -38,23 +44,24 @@ _LINE_END = _set_of("\n")
 
 
 class NotRegular(Exception):
-    """An expression that no automaton can decide: look-around, back references and the like."""
+    """An expression that no automaton can decide (look-around, back references and the like), or
+    not in bounds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Here:
-    """What stands on both sides of a place in a text; -1 is its beginning or end."""
+class _Side(Enum):
+    """What assertions know of a character."""
 
-    before: int
-    after: int
+    NONE = auto()
+    LINE_END = auto()
+    WORD = auto()
+    OTHER = auto()
 
-    @property
-    def at_word(self) -> bool:
-        return self._is_word(self.before) != self._is_word(self.after)
 
-    @staticmethod
-    def _is_word(character: int) -> bool:
-        return character >= 0 and bool(_WORD >> character & 1)
+class _Here(NamedTuple):
+    """What stands on both sides of a place in a text."""
+
+    before: _Side = _Side.NONE
+    after: _Side = _Side.NONE
 
 
 @dataclass(slots=True)
@@ -72,6 +79,8 @@ class _Program:
     asserts: dict[int, Any] = field(default_factory=dict)
 
     def step(self, characters: int = 0) -> int:
+        if len(self.sets) >= _MOST_STEPS:
+            raise NotRegular
         self.sets.append(characters)
         number = len(self.sets) - 1
         if not characters:
@@ -86,8 +95,10 @@ class _Program:
         match kind:
             case op.LITERAL | op.NOT_LITERAL | op.ANY | op.IN:
                 characters = _characters(kind, value, flags)
-                # No character at all: a step that nothing leads on from.
-                self.step(characters) if characters else self.onward[self.step()].clear()
+                # Of no character at all nothing leads on.
+                number = self.step(characters)
+                if not characters:
+                    self.onward[number] = []
             case op.SUBPATTERN:
                 _, added, removed, items = value
                 self.add(items, (flags | added) & ~removed)
@@ -172,19 +183,20 @@ def _assertion(value: Any, flags: int) -> Any:
 def _holds(assertion: Any, here: _Here) -> bool:
     match assertion:
         case op.AT_BEGINNING | op.AT_BEGINNING_STRING:
-            return here.before < 0
+            return here.before is _Side.NONE
         case op.AT_END | op.AT_END_STRING:
-            return here.after < 0
+            return here.after is _Side.NONE
         case op.AT_BEGINNING_LINE:
-            return here.before < 0 or here.before == ord("\n")
+            return here.before in (_Side.NONE, _Side.LINE_END)
         case op.AT_END_LINE:
-            return here.after < 0 or here.after == ord("\n")
+            return here.after in (_Side.NONE, _Side.LINE_END)
         case op.AT_BOUNDARY:
-            return here.at_word
-        case op.AT_NON_BOUNDARY:
-            return not here.at_word
+            return (here.before is _Side.WORD) != (here.after is _Side.WORD)
         case _:
-            raise NotRegular
+            return (here.before is _Side.WORD) == (here.after is _Side.WORD)
+
+
+_ANYWHERE = _Here()
 
 
 class Automaton:
@@ -198,7 +210,7 @@ class Automaton:
         re.error: it is no expression.
     """
 
-    __slots__ = ("_end", "_program", "_reached")
+    __slots__ = ("_end", "_forks", "_program", "_reached")
 
     def __init__(self, expression: str) -> None:
         tree = reader.parse(expression, op.SRE_FLAG_ASCII)
@@ -206,9 +218,8 @@ class Automaton:
         self._program.add(tree, tree.state.flags)
         self._end = self._program.step()
         self._program.onward[self._end] = []
-        for assertion in self._program.asserts.values():
-            _holds(assertion, _NOWHERE)
-        # Without assertions it does not matter where in a text a step is reached.
+        self._forks = sum(1 << step for step in self._program.onward)
+        # Where assertions are, what a step leads to depends on the place.
         self._reached: dict[tuple[int, _Here], int] = {}
 
     @property
@@ -242,54 +253,52 @@ class Automaton:
     def matches(self, text: str) -> bool:
         """Whether it matches all of a text."""
         codes = [min(ord(one), _BEYOND) for one in text]
+        *places, end = self._places(codes)
         known: dict[tuple[int, int, _Here], int] = {}
-        reading: dict[int, int] = {}
-        states, before = 1, -1
-        for code, here in zip((*codes, -1), self._places(codes), strict=True):
-            if code < 0:
-                break
+        reading = {code: self._reading(code) for code in set(codes)}
+        states = 1
+        for code, here in zip(codes, places, strict=True):
             key = (states, code, here)
             after = known.get(key)
             if after is None:
-                if code not in reading:
-                    reading[code] = self._reading(code)
-                after = known[key] = (self._without_reading(states, here) & reading[code]) << 1
-            states, before = after, code
-            if not states:
+                after = (self._without_reading(states, here) & reading[code]) << 1
+                known[key] = after
+            if not after:
                 return False
-        last = _Here(before=before, after=-1) if self._program.asserts else _NOWHERE
-        return bool(self._without_reading(states, last) >> self._end & 1)
+            states = after
+        return bool(self._without_reading(states, end) >> self._end & 1)
 
-    def _places(self, codes: list[int]) -> Iterator[_Here]:
+    def _places(self, codes: list[int]) -> list[_Here]:
+        """Before each character, and at the end."""
         if not self._program.asserts:
-            yield from [_NOWHERE] * (len(codes) + 1)
-            return
-        for before, after in zip((-1, *codes), (*codes, -1), strict=True):
-            yield _Here(before=before, after=after)
+            return [_ANYWHERE] * (len(codes) + 1)
+        sides = [_Side.NONE, *map(_side, codes), _Side.NONE]
+        return list(map(_Here, sides, sides[1:]))
 
     def _reading(self, code: int) -> int:
         """The steps that read a character."""
-        return sum(1 << n for n, characters in enumerate(self._program.sets) if characters >> code & 1)
+        return sum(
+            1 << n for n, characters in enumerate(self._program.sets) if characters >> code & 1
+        )
 
     def _without_reading(self, states: int, here: _Here) -> int:
-        """The steps that are reached from some before the next character."""
-        found = 0
-        data = states.to_bytes((self._end + _BITS_AT_ONCE) // _BITS_AT_ONCE, "little")
-        for at, bits in enumerate(data):
-            if bits:
-                found |= self._from_some(at << 8 | bits, here)
+        """The steps that are reached from some before the next character, with these."""
+        found = states
+        left = states & self._forks
+        while left:
+            first = (left & -left).bit_length() - 1
+            reached = self._from_fork(first, here)
+            found |= reached
+            # What is reached is reached with all that it leads to.
+            left &= ~reached
         return found
 
-    def _from_some(self, at_and_bits: int, here: _Here) -> int:
-        key = (at_and_bits, here)
-        found = self._reached.get(key)
+    def _from_fork(self, fork: int, here: _Here) -> int:
+        found = self._reached.get((fork, here))
         if found is None:
-            first = (at_and_bits >> 8) * _BITS_AT_ONCE
-            bits = at_and_bits & 0xFF
-            found = 0
-            for step in (first + n for n in range(_BITS_AT_ONCE) if bits >> n & 1):
-                found |= self._from_one(step, here)
-            self._reached[key] = found
+            if len(self._reached) >= _MOST_REACHED:
+                self._reached.clear()
+            found = self._reached[fork, here] = self._from_one(fork, here)
         return found
 
     def _from_one(self, start: int, here: _Here) -> int:
@@ -307,4 +316,7 @@ class Automaton:
         return seen
 
 
-_NOWHERE = _Here(before=-1, after=-1)
+def _side(code: int) -> _Side:
+    if code == ord("\n"):
+        return _Side.LINE_END
+    return _Side.WORD if _WORD >> code & 1 else _Side.OTHER
