@@ -86,7 +86,7 @@ def create_app(parts: ApiServices, pages: Sequence[BaseRoute] = ()) -> FastAPI:
     app.state.table_bytes = TableBytes()
     app.state.metrics = HttpMetrics()
     app.state.answers = Answers()
-    app.state.fleet_reading = asyncio.Semaphore(1)
+    app.state.reading = asyncio.Semaphore(1)
     problems.install(app)
     for router in ROUTERS:
         app.include_router(router)

@@ -1,14 +1,19 @@
-"""Entity tags and long polls over the published snapshot, answered from memory.
+"""Entity tags of what is declared and published, and long polls that are answered from memory.
 
-Called by the configuration resource. Tags are strong: a section's is the digest of its bytes, a
+Called by the resources of configuration, fleet and routes. Tags are strong: what is declared has
+the fleet's generation; a section's is the digest of its bytes, a
 route table's follows from it. An answer of 304 encodes nothing and reads no store.
 """
 
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Header
 
 from controlplane.domain import snapshot as snapshots
+from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.matching.wire import FORMAT, encoded
 from controlplane.domain.snapshot import Section, Snapshot
@@ -26,6 +31,26 @@ def matches(condition: str | None, etag: str) -> bool:
         return False
     named = (part.strip().removeprefix("W/") for part in condition.split(","))
     return any(one in ("*", etag) for one in named)
+
+
+def _expected(
+    if_match: Annotated[
+        str | None, Header(description="The fleet's generation that was read.")
+    ] = None,
+) -> int | None:
+    """The generation that If-Match names; None without the header or with `*`."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    named = if_match.strip().removeprefix("W/").strip('"')
+    if not (named.isascii() and named.isdigit() and len(named) < 19):
+        raise Invalid(
+            "if_match_invalid",
+            f"If-Match is {if_match[:80]!r}; give the ETag that GET /v1/fleet answered",
+        )
+    return int(named)
+
+
+ExpectedGeneration = Annotated[int | None, Depends(_expected)]
 
 
 @dataclass(slots=True)

@@ -14,8 +14,8 @@ from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.skill import read
 from controlplane.domain.ladder import Climber, Rung, rung, standing_demotion
 from controlplane.domain.promotions import PromotionEvent
+from controlplane.domain.services import Service
 from controlplane.domain.strategies.situation import LearnedModel
-from controlplane.domain.topology import Service
 
 
 class SkillOut(Wire):

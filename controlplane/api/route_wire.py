@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
+from controlplane.api.fleet_document.reading import NAME
 from controlplane.api.fleet_document.rendering import plain_route
 from controlplane.api.wire import Text, Wire, stamp
 from controlplane.domain.routing.conflicts import Conflict
@@ -22,7 +23,7 @@ from controlplane.engine.route_edits import MOST_STEPS, RouteItem
 
 Document = dict[str, Any]
 Why = Annotated[Text, Field(max_length=500, description="For the audit log.")]
-Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
+Name = Annotated[StrictStr, Field(pattern=rf"^{NAME.pattern}$")]
 
 
 class ReasonIn(Wire):

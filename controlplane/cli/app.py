@@ -18,6 +18,7 @@ from controlplane.cli import (
     failures,
     findings,
     fleet,
+    gray_release,
     jobs,
     models,
     processes,
@@ -25,6 +26,8 @@ from controlplane.cli import (
     replay,
     reports,
     route_files,
+    route_history,
+    route_life,
     route_match,
     routes,
     samples,
@@ -72,8 +75,8 @@ audit.register(app)
 replay.register(app)
 training.register(models.app)
 reports.register(models.app)
-route_files.register(routes.app)
-route_match.register(routes.app)
+for part in (route_life, gray_release, route_history, route_match, route_files):
+    part.register(routes.app)
 app.add_typer(decisions.app, name="decisions")
 app.add_typer(findings.app, name="findings")
 app.add_typer(samples.app, name="samples")

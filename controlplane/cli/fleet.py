@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -126,13 +126,4 @@ def show_changes(lines: Sequence[Mapping[str, Any]]) -> None:
     for line in lines:
         print(f"{SIGNS.get(line['kind'], '?')} {line['subject']}")
         if line["kind"] == "change":
-            for name, before, after in _changed(line):
-                print(f"    {name}: {before} -> {after}")
-
-
-def _changed(line: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """The members of an item that a change makes others."""
-    before, after = json.loads(line["before"]), json.loads(line["after"])
-    for name in sorted({*before, *after}):
-        if before.get(name) != after.get(name):
-            yield name, json.dumps(before.get(name)), json.dumps(after.get(name))
+            output.differences(json.loads(line["before"]), json.loads(line["after"]), "    ")

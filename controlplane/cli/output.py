@@ -6,7 +6,7 @@ one line a row. Neither cuts an id, so it can be copied. `--json` prints the API
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 # Cells up to this length (ids, times, shares) are not folded, however narrow the terminal is: it
@@ -50,6 +50,16 @@ def facts(pairs: Iterable[tuple[str, object]]) -> None:
     width = max((len(name) for name, _ in known), default=0)
     for name, value in known:
         print(f"{name + ':':<{width + 2}}{value}")
+
+
+def differences(
+    before: Mapping[str, object], after: Mapping[str, object], indent: str = ""
+) -> None:
+    """Print one line for each member of a JSON object that a change makes another one."""
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            old, new = json.dumps(before.get(name)), json.dumps(after.get(name))
+            print(f"{indent}{name}: {old} -> {new}")
 
 
 def when(value: object) -> str | None:

@@ -17,6 +17,7 @@ from controlplane.domain.guardrails.regions import limits_of
 from controlplane.domain.guardrails.reserves import mustered
 from controlplane.domain.guardrails.state import Concession, GuardState, Verdict
 from controlplane.domain.guardrails.trial import Trial
+from controlplane.domain.services import Service, StrategyName
 from controlplane.domain.strategies.demand import located, region_rows
 from controlplane.domain.strategies.regions import SourceRegion, in_force
 from controlplane.domain.strategies.registry import Strategy, propose
@@ -30,14 +31,7 @@ from controlplane.domain.strategies.situation import (
     Situation,
 )
 from controlplane.domain.telemetry import ServiceWindow, of_centers, shortened
-from controlplane.domain.topology import (
-    EVERYWHERE,
-    Fleet,
-    RegionShares,
-    Service,
-    StrategyName,
-    resolved,
-)
+from controlplane.domain.topology import EVERYWHERE, Fleet, RegionShares, resolved
 from controlplane.engine.cadence import Cadence
 
 # Beyond the last cycle, a decision reads this many periods more, or this many samples of a data

@@ -15,8 +15,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
 from controlplane.domain.decisions import Split
 from controlplane.domain.errors import Invalid
+from controlplane.domain.services import Service
 from controlplane.domain.telemetry import LEAST_RESPONSE_MS, Sample
-from controlplane.domain.topology import Service
 from controlplane.ports.stores import Pages
 
 METRICS = (

@@ -12,13 +12,14 @@ from controlplane.domain import snapshot as snapshots
 from controlplane.domain.decisions import Decision, split_of
 from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.life.in_force import in_force
+from controlplane.domain.services import StrategyName
 from controlplane.domain.snapshot import (
     Content,
     EndpointsSection,
     Snapshot,
     WeightsSection,
 )
-from controlplane.domain.topology import EVERYWHERE, Fleet, RegionShares, StrategyName
+from controlplane.domain.topology import EVERYWHERE, Fleet, RegionShares
 from controlplane.domain.units import BASIS_POINTS
 from controlplane.engine.cycle import Facts, applied_shares, rows_in_force
 from controlplane.engine.faults import Fault, Step

@@ -25,9 +25,9 @@ from controlplane.domain.guardrails.pools import (
 )
 from controlplane.domain.guardrails.regions import limits_of
 from controlplane.domain.guardrails.state import Concession
+from controlplane.domain.services import ServiceClass
 from controlplane.domain.strategies.situation import SharedPool, Shares
 from controlplane.domain.strategies.tenancy import Tenant, on_pools, tenancy
-from controlplane.domain.topology import ServiceClass
 from controlplane.engine.cycle import Facts, shares_in_force, situate
 
 RANKS = tuple(ServiceClass)

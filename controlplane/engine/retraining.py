@@ -14,9 +14,9 @@ from controlplane.domain.errors import Conflict, Retryable
 from controlplane.domain.features import CENTERS
 from controlplane.domain.jobs import JobTrigger
 from controlplane.domain.retraining import Cause, Coverage, RetrainingLimits, TrainingFacts, due
+from controlplane.domain.services import Service, StrategyName
 from controlplane.domain.strategies.registry import LEARNED
 from controlplane.domain.strategies.situation import ACTIVE_ROLES
-from controlplane.domain.topology import Service, StrategyName
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.jobs import Jobs, Trainings
 from controlplane.engine.live_errors import LiveErrors

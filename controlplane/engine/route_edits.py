@@ -40,6 +40,16 @@ def item(fleet: Fleet, route_id: str) -> RouteItem:
     return _item(route_id, published, release)
 
 
+def existing(fleet: Fleet, route_id: str) -> RouteItem:
+    """One route; NotFound when there is none."""
+    found = item(fleet, route_id)
+    if found.life is Life.NEW:
+        raise NotFound(
+            "route_not_found", f"there is no route {route_id}: see signalbox routes list"
+        )
+    return found
+
+
 def items(fleet: Fleet) -> list[RouteItem]:
     """Every route, by id."""
     published = {one.id: one for one in fleet.routes}
@@ -194,11 +204,8 @@ def _problems(fleet: Fleet, route: Route, gray: Gray) -> list[str]:
 
 
 def _passed(fleet: Fleet, route_id: str, event: LifeEvent) -> RouteItem:
-    found = item(fleet, route_id)
-    if found.life is Life.NEW and event not in (LifeEvent.WRITE, LifeEvent.ROLLBACK):
-        raise NotFound(
-            "route_not_found", f"there is no route {route_id}: see signalbox routes list"
-        )
+    makes = event in (LifeEvent.WRITE, LifeEvent.ROLLBACK)
+    found = item(fleet, route_id) if makes else existing(fleet, route_id)
     after(route_id, found.life, event)
     return found
 
@@ -235,7 +242,7 @@ def _check_own_requests(others: Iterable[Route], route: Route) -> None:
     """A file with two routes for exactly the same requests could not be read."""
     for other in others:
         same_host = set(other.hosts).intersection(route.hosts)
-        if same_host and _requests(other) == _requests(route):
+        if same_host and (other.path, other.rules) == (route.path, route.rules):
             raise Conflict(
                 "route_duplicate",
                 f"route {route.id} is for exactly the requests of route {other.id} on host "
@@ -243,22 +250,6 @@ def _check_own_requests(others: Iterable[Route], route: Route) -> None:
                 "condition or priority",
                 {"route": other.id},
             )
-
-
-def _requests(route: Route) -> tuple[object, ...]:
-    """What tells the requests of a route from those of others, beside its hosts."""
-    return (
-        route.path,
-        route.methods,
-        route.conditions,
-        route.sources,
-        route.functions,
-        route.cohort,
-        route.gateways,
-        route.priority,
-        route.valid_from_s,
-        route.valid_until_s,
-    )
 
 
 def check_references(fleet: Fleet) -> Fleet:

@@ -8,8 +8,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import structlog
-
 from controlplane.domain.access import AccessRole, Principal
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import NotFound
@@ -17,7 +15,7 @@ from controlplane.domain.routing.conflicts import Conflict as RouteConflict
 from controlplane.domain.routing.conflicts import conflicts
 from controlplane.domain.routing.life.gates import Verdict
 from controlplane.domain.routing.life.in_force import next_change
-from controlplane.domain.routing.life.release import Gray, LifeEvent, Release
+from controlplane.domain.routing.life.release import Gray, Life, LifeEvent, Release
 from controlplane.domain.routing.life.revision import RouteRevision
 from controlplane.domain.routing.route import Route
 from controlplane.domain.topology import Fleet
@@ -29,13 +27,12 @@ from controlplane.engine.route_edits import (
     RouteItem,
     Signed,
     check_references,
+    existing,
     item,
     items,
 )
 from controlplane.engine.stages import Instruments
 from controlplane.ports.stores import StoredFleet
-
-log = structlog.get_logger(__name__)
 
 # A route's end is met within this time, also one that was declared just before it.
 LOOK_S = 0.2
@@ -58,7 +55,6 @@ class RouteLife:
     def __init__(self, parts: RouteParts, instruments: Instruments) -> None:
         self._parts = parts
         self._now = instruments.now
-        self._findings = instruments.findings
         self._seen: StoredFleet | None = None
         self._next_change_s: float | None = None
         self._gray = GrayReleases(parts, instruments, self._stepped)
@@ -70,6 +66,10 @@ class RouteLife:
     def item(self, route_id: str) -> RouteItem:
         """One route; `NEW` when there is none."""
         return item(self._parts.fleets.current.fleet, route_id)
+
+    def existing(self, route_id: str) -> RouteItem:
+        """One route; NotFound when there is none."""
+        return existing(self._parts.fleets.current.fleet, route_id)
 
     def verdict(self, route_id: str) -> Verdict | None:
         """Of a gray release: whether its next step may follow, as seen last."""
@@ -98,13 +98,22 @@ class RouteLife:
         """Publications of one route or of all, newest first."""
         return await self._parts.store.revisions(route_id, limit, before)
 
-    async def revision(self, number: int) -> RouteRevision:
-        """One publication; NotFound."""
-        return await self._parts.store.revision(number)
-
     async def write(self, route: Route, wish: Wish) -> FleetChange:
         """Keep a draft; Conflict while the route is gray."""
         return await self._edit(route.id, LifeEvent.WRITE, self._signed(wish).write(route), wish)
+
+    async def write_and_publish(self, route: Route, wish: Wish) -> FleetChange:
+        """Keep a draft and put it in force; it stays a draft when a check fails."""
+        change = await self.write(route, wish)
+        if self.item(route.id).life is Life.FULL:
+            return change
+        return await self.publish(route.id, replace(wish, expected_generation=change.generation))
+
+    async def remove(self, route_id: str, wish: Wish) -> FleetChange:
+        """Discard what gets no traffic, else retire."""
+        if self.existing(route_id).life in (Life.DRAFT, Life.RETIRED):
+            return await self.discard(route_id, wish)
+        return await self.retire(route_id, wish)
 
     async def discard(self, route_id: str, wish: Wish) -> FleetChange:
         """Drop a draft, or what is left of a retired route."""

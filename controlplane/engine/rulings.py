@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from controlplane.domain.decisions import Decision, Trigger
 from controlplane.domain.findings import Observation
+from controlplane.domain.services import Service, ServiceClass
 from controlplane.domain.strategies.situation import ACTIVE_ROLES
-from controlplane.domain.topology import Service, ServiceClass
 from controlplane.engine.cycle import Facts
 from controlplane.engine.faults import Fault, Step
 from controlplane.engine.pools import PoolBook

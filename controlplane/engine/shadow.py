@@ -26,10 +26,11 @@ from controlplane.domain.guardrails.state import (
 from controlplane.domain.guardrails.trial import Assessment, Standing, Trial, assessed, continued
 from controlplane.domain.ladder import standing_demotion
 from controlplane.domain.promotions import Promoting
+from controlplane.domain.services import Service, StrategyName
 from controlplane.domain.strategies.registry import LEARNED, propose
 from controlplane.domain.strategies.rules import failed
 from controlplane.domain.strategies.situation import LearnedModel, Note, Proposal, Situation
-from controlplane.domain.topology import Fleet, Service, StrategyName
+from controlplane.domain.topology import Fleet
 from controlplane.engine.cycle import Facts, decide, situate
 from controlplane.engine.models import Models
 from controlplane.engine.promotion_log import OURSELVES

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from controlplane.domain.errors import Conflict, NotFound, Refused
 from controlplane.domain.findings import Finding, Observation, Source
+from controlplane.domain.services import Service
 from controlplane.domain.strategies.situation import ACTIVE_ROLES
 from controlplane.domain.suspicion.doubt import FORCIBLE, Suspicion, observed
 from controlplane.domain.suspicion.limits import SuspicionLimits
@@ -18,7 +19,7 @@ from controlplane.domain.suspicion.metrics import judge, stopped
 from controlplane.domain.suspicion.past import Past
 from controlplane.domain.suspicion.shares import shares_exchanged
 from controlplane.domain.telemetry import Sample, ServiceWindow, of_centers
-from controlplane.domain.topology import Service, resolved
+from controlplane.domain.topology import resolved
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.doubts import Doubts, Force
 from controlplane.engine.fleets import Fleets

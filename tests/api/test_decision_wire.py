@@ -8,7 +8,7 @@ import pytest
 from controlplane.api.decision_wire import decision_of, summary_of
 from controlplane.api.forecasts import ForecastsOut, forecasts_of
 from controlplane.domain.dither import Dither
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.services import StrategyName
 from controlplane.domain.uncertainty import Calibration
 from tests.api.house import House
 from tests.domain.decided import decided

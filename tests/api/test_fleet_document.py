@@ -14,23 +14,18 @@ from controlplane.api.fleet_document.rendering import document, render
 from controlplane.domain.errors import Invalid
 from controlplane.domain.fleet_order import normalized
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
-from controlplane.domain.topology import (
+from controlplane.domain.services import (
     Cluster,
-    Datacenter,
     Endpoint,
-    Fleet,
-    GatewayGroup,
     HealthCheck,
     LoadBalancing,
-    Pool,
     RegionalRule,
     RetryPolicy,
-    Role,
     Service,
     ServiceClass,
     StrategyName,
-    resolved,
 )
+from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Pool, Role, resolved
 from tests import builders
 
 CENTERS = """

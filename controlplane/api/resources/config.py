@@ -20,9 +20,10 @@ from controlplane.api.conditional import (
     wait_for_change,
 )
 from controlplane.api.dependencies import ApiServices, ConfigReader, Secret, Services
+from controlplane.api.published import check_group, known
 from controlplane.api.wire import Answers
 from controlplane.domain.access import Permission, allowed
-from controlplane.domain.errors import Invalid, NotFound, Retryable
+from controlplane.domain.errors import Invalid
 from controlplane.domain.snapshot import Section, Snapshot
 
 LONGEST_WAIT_S = 60.0
@@ -89,14 +90,11 @@ class Poll:
         current = publication.current
         if current is not None and self._holds(current, section):
             self._seen(current)
-        found = await wait_for_change(
-            publication, lambda snapshot: self._holds(snapshot, section), self.wait_s
-        )
-        if found is None:
-            raise Retryable(
-                "no_snapshot",
-                "nothing is published yet; declare a fleet, or ask again in a moment",
+        found = known(
+            await wait_for_change(
+                publication, lambda snapshot: self._holds(snapshot, section), self.wait_s
             )
+        )
         if self._holds(found, section):
             self._seen(found)
             return Response(status_code=304, headers=_headers(found, self._tag(found, section)))
@@ -107,13 +105,7 @@ class Poll:
     async def _body(self, snapshot: Snapshot, section: Section | None) -> bytes:
         if not self.group:
             return self.whole.of(snapshot) if section is None else snapshot.sections[section]
-        names = [group.name for group in snapshot.content.routes.gateways]
-        if self.group not in names:
-            known = ", ".join(names) or "none"
-            raise NotFound(
-                "gateway_group_not_found",
-                f"there is no gateway group {self.group}; declared are {known}",
-            )
+        check_group(snapshot, self.group)
         return await self.tables.of(snapshot, self.group)
 
     def _tag(self, snapshot: Snapshot, section: Section | None) -> str:

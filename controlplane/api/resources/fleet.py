@@ -4,40 +4,31 @@ import asyncio
 from typing import Annotated
 
 import orjson
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Request, Response
 
-from controlplane.api.conditional import matches, tag
+from controlplane.api.conditional import ExpectedGeneration, matches, tag
 from controlplane.api.dependencies import Operator, Services, Viewer
 from controlplane.api.fleet_document.parsing import parse
 from controlplane.api.fleet_document.rendering import document, render
+from controlplane.api.fleet_wire import (
+    BODY,
+    DOCUMENT,
+    JSON,
+    YAML,
+    ChangeOut,
+    DryRun,
+    Force,
+    HeldOut,
+    changes_of,
+    held_of,
+)
+from controlplane.api.large_documents import in_turn, text_of
 from controlplane.api.wire import Answers, Reason, Wire
-from controlplane.domain.errors import Invalid
 from controlplane.domain.topology import Fleet
 
-YAML = "application/yaml"
-JSON = "application/json"
-ANSWER: Answers = {200: {"content": {YAML: {}, JSON: {}}, "description": "The fleet document"}}
-# Read in some 10 ms; what is larger leaves the event loop.
-SMALL_BYTES = 5_000
-BODY = {"requestBody": {"required": True, "content": {YAML: {}, JSON: {}}}}
+ANSWER: Answers = {200: {"content": DOCUMENT, "description": "The fleet document"}}
 
 router = APIRouter(prefix="/v1", tags=["fleet"])
-
-
-class ChangeOut(Wire):
-    """One item of a difference; before and after are canonical JSON, "" when absent."""
-
-    kind: str
-    subject: str
-    before: str
-    after: str
-
-
-class HeldOut(Wire):
-    """A change of one route that is not made."""
-
-    route: str
-    reason: str
 
 
 class FleetChangeOut(Wire):
@@ -80,64 +71,30 @@ async def replace_fleet(
     response: Response,
     services: Services,
     caller: Operator,
-    dry_run: Annotated[bool, Query(description="Only tell what would change.")] = False,
-    force: Annotated[
-        bool, Query(description="Also when much is removed or moved; audited.")
-    ] = False,
+    dry_run: DryRun = False,
+    force: Force = False,
     reason: Reason = "",
-    if_match: Annotated[str | None, Header(description="The generation that was read.")] = None,
+    generation: ExpectedGeneration = None,
 ) -> FleetChangeOut:
     """Make the document the fleet in force, or tell every error in it."""
     fleet = await _fleet(request, services.instruments.now())
-    expected = generation_of(if_match)
     if dry_run:
-        change = await services.fleets.plan(fleet, expected)
+        change = await services.fleets.plan(fleet, generation)
     else:
         change = await services.fleets.apply(
-            fleet, caller, reason, expected_generation=expected, force=force
+            fleet, caller, reason, expected_generation=generation, force=force
         )
         response.headers["ETag"] = tag(str(change.generation))
     return FleetChangeOut(
         generation=change.generation,
         dry_run=dry_run,
         objection=change.objection,
-        changes=[
-            ChangeOut(kind=line.kind, subject=line.subject, before=line.before, after=line.after)
-            for line in change.lines
-        ],
-        held=[HeldOut(route=one.route, reason=one.reason) for one in change.held],
+        changes=changes_of(change),
+        held=held_of(change),
     )
 
 
 async def _fleet(request: Request, now_s: float) -> Fleet:
     body = await request.body()
     text = text_of(body)
-    if len(body) <= SMALL_BYTES:
-        return parse(text, now_s)
-    # One large document at a time, so that memory stays bounded whoever sends them.
-    reading: asyncio.Semaphore = request.app.state.fleet_reading
-    async with reading:
-        return await asyncio.to_thread(parse, text, now_s)
-
-
-def text_of(body: bytes) -> str:
-    """The text of a document that was sent."""
-    try:
-        return body.decode()
-    except UnicodeDecodeError as error:
-        raise Invalid(
-            "fleet_unreadable", f"byte {error.start} of the document is not UTF-8; save it as UTF-8"
-        ) from error
-
-
-def generation_of(if_match: str | None) -> int | None:
-    """The generation that If-Match names; None without the header or with `*`."""
-    if if_match is None or if_match.strip() == "*":
-        return None
-    named = if_match.strip().removeprefix("W/").strip('"')
-    if not (named.isascii() and named.isdigit() and len(named) < 19):
-        raise Invalid(
-            "if_match_invalid",
-            f"If-Match is {if_match[:80]!r}; give the ETag that GET /v1/fleet answered",
-        )
-    return int(named)
+    return await in_turn(request, len(body), lambda: parse(text, now_s))

@@ -6,8 +6,9 @@ from enum import StrEnum
 from fastapi import APIRouter
 
 from controlplane.api.dependencies import ConfigReader, Services
+from controlplane.api.published import check_group, group_names, known
 from controlplane.api.wire import Wire
-from controlplane.domain.errors import Invalid, NotFound, Retryable
+from controlplane.domain.errors import Invalid
 from controlplane.domain.snapshot import Snapshot
 
 router = APIRouter(prefix="/v1", tags=["config"])
@@ -55,11 +56,7 @@ async def read_rendered(
     services: Services, _caller: ConfigReader, plane: PlaneName, group: str | None = None
 ) -> RenderedOut:
     """What a plane is given, of the newest snapshot; the group may be left out when it is one."""
-    snapshot = services.publication.current
-    if snapshot is None:
-        raise Retryable(
-            "no_snapshot", "nothing is published yet; declare a fleet, or ask again in a moment"
-        )
+    snapshot = known(services.publication.current)
     name = _group(snapshot, group)
     rendering = services.renderings[plane]
     artifact = await asyncio.to_thread(rendering, snapshot, name)
@@ -83,17 +80,13 @@ async def read_rendered(
 
 
 def _group(snapshot: Snapshot, asked: str | None) -> str:
-    names = [group.name for group in snapshot.content.routes.gateways]
-    if asked is None and len(names) == 1:
-        return names[0]
-    if asked is None:
+    names = group_names(snapshot)
+    if asked is not None:
+        check_group(snapshot, asked)
+        return asked
+    if len(names) != 1:
         raise Invalid(
             "gateway_group_needed",
             f"name a gateway group; there are {', '.join(names) or 'none'}",
         )
-    if asked not in names:
-        raise NotFound(
-            "gateway_group_not_found",
-            f"the fleet declares no gateway group {asked}; there are {', '.join(names) or 'none'}",
-        )
-    return asked
+    return names[0]

@@ -10,10 +10,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from controlplane.api.conditional import tag
+from controlplane.api.conditional import ExpectedGeneration, tag
 from controlplane.api.dependencies import ApiServices, Operator, Services, Viewer
 from controlplane.api.fleet_document.findings import as_plain
-from controlplane.api.resources.fleet import ChangeOut, HeldOut, generation_of
+from controlplane.api.fleet_wire import ChangeOut, DryRun, Force, HeldOut, changes_of, held_of
+from controlplane.api.large_documents import BYTES_OF_A_ROUTE, in_turn
 from controlplane.api.route_documents.formats import MEDIA_TYPES, RouteFormat, read, write
 from controlplane.api.route_documents.imports import Imported, ImportWish
 from controlplane.api.route_documents.merging import Merged, merged
@@ -25,8 +26,6 @@ from controlplane.domain.errors import Invalid
 from controlplane.domain.topology import Fleet
 from controlplane.engine.fleets import FleetChange
 
-# As of a fleet document: what is smaller is read in some 10 ms.
-SMALL_BYTES = 5_000
 TEXT: dict[str, dict[str, object]] = {
     media_type: {} for media_type in ("application/json", "application/yaml", "text/csv")
 }
@@ -122,16 +121,13 @@ async def import_routes(
     whitelist: Annotated[bool, Query(description="Also refuse what is not listed.")] = False,
     channel: Words = None,
     collection: Annotated[str, Query(description="Under which the routes come again.")] = "",
-    dry_run: Annotated[bool, Query(description="Only tell what would change.")] = False,
-    force: Annotated[
-        bool, Query(description="Also when much is removed or moved; audited.")
-    ] = False,
+    dry_run: DryRun = False,
+    force: Force = False,
     reason: Reason = "",
-    if_match: Annotated[str | None, Header(description="The generation that was read.")] = None,
+    expected: ExpectedGeneration = None,
 ) -> RouteImportOut:
     """Add the routes of a file to the fleet, or replace those of the same ids."""
     current = services.fleets.current
-    expected = generation_of(if_match)
     wish = checked(
         ImportWish(
             declared=declared_in(current.fleet),
@@ -201,12 +197,8 @@ async def _merged(
         imported = read(upload.content, upload.form, upload.wish, now_s)
         return imported, merged(fleet, imported, upload.wish.collection)
 
-    if len(upload.content) <= SMALL_BYTES and len(fleet.routes) <= SMALL_BYTES // 50:
-        return work()
-    # One large document at a time, so that memory stays bounded whoever sends them.
-    reading: asyncio.Semaphore = request.app.state.fleet_reading
-    async with reading:
-        return await asyncio.to_thread(work)
+    size_bytes = len(upload.content) + len(fleet.routes) * BYTES_OF_A_ROUTE
+    return await in_turn(request, size_bytes, work)
 
 
 def _told(
@@ -220,11 +212,8 @@ def _told(
         objection=change.objection,
         imported=sum(draft.route.id not in held for draft in merge.taken),
         whitelists=[whitelist.id for whitelist in merge.whitelists],
-        changes=[
-            ChangeOut(kind=line.kind, subject=line.subject, before=line.before, after=line.after)
-            for line in change.lines
-        ],
-        held=[HeldOut(route=one.route, reason=one.reason) for one in change.held],
+        changes=changes_of(change),
+        held=held_of(change),
         conflicts=[conflict_of(one) for one in merge.conflicts],
         finding_count=imported.findings.count,
         findings=[LeftOutOut.model_validate(_sendable(as_plain(one))) for one in findings],

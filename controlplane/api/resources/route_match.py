@@ -12,9 +12,11 @@ from pydantic import Field, StrictStr
 
 from controlplane.api.dependencies import Services, Viewer
 from controlplane.api.fleet_document.rendering import plain_route
+from controlplane.api.published import check_group, known
 from controlplane.api.route_wire import Document, Name
 from controlplane.api.wire import Text, Wire
-from controlplane.domain.errors import Invalid, Retryable
+from controlplane.domain.errors import Invalid
+from controlplane.domain.routing.callers.authorization import declared_id
 from controlplane.domain.routing.matching.explanation import Explanation, Loser, explained
 from controlplane.domain.routing.matching.normalization import Refusal
 from controlplane.domain.routing.matching.request import Request
@@ -76,13 +78,10 @@ class MatchOut(Wire):
 @router.post("/routes:match")
 async def match_route(services: Services, _caller: Viewer, asked: RequestIn) -> MatchOut:
     """Tell which route wins and why, which would be next, and why the others lost."""
-    current = services.publication.current
-    if current is None:
-        raise Retryable("no_snapshot", "nothing is published yet; declare a fleet")
+    current = known(services.publication.current)
     section = current.content.routes
-    if asked.gateway is not None and asked.gateway not in {g.name for g in section.gateways}:
-        known = ", ".join(group.name for group in section.gateways)
-        raise Invalid("gateway_group_unknown", f"no gateway group {asked.gateway}: {known}")
+    if asked.gateway is not None:
+        check_group(current, asked.gateway)
     routes = _with_draft(services, section, asked.draft)
     now_s = services.instruments.now()
     return await asyncio.to_thread(_match, asked, routes, section, now_s)
@@ -94,8 +93,7 @@ def _with_draft(services: Services, section: RoutesSection, draft: str | None) -
     release = services.routes.item(draft).release
     if release is None:
         raise Invalid("draft_not_found", f"route {draft} has no draft; write one first")
-    ids = {draft, f"gray/{draft}", f"gray/{draft}/both"}
-    return [*(route for route in section.routes if route.id not in ids), release.route]
+    return [*(route for route in section.routes if declared_id(route) != draft), release.route]
 
 
 def _match(asked: RequestIn, routes: list[Route], section: RoutesSection, now_s: float) -> MatchOut:

@@ -7,13 +7,14 @@ compare-and-set; If-Match names its generation.
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 
-from controlplane.api.conditional import tag
+from controlplane.api.conditional import ExpectedGeneration, matches, tag
 from controlplane.api.dependencies import ApiServices, Operator, Services, Viewer
 from controlplane.api.fleet_document.parsing import parse_route
+from controlplane.api.fleet_wire import BODY
+from controlplane.api.large_documents import BYTES_OF_A_ROUTE, in_turn, text_of
 from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, behind, cut, page_of
-from controlplane.api.resources.fleet import JSON, YAML, generation_of, text_of
 from controlplane.api.route_wire import (
     GrayIn,
     ReasonIn,
@@ -24,37 +25,20 @@ from controlplane.api.route_wire import (
     RouteTableOut,
     StepIn,
     TableRollbackIn,
-    change_of,
     revision_of,
     route_of,
 )
-from controlplane.api.wire import Items, Reason
-from controlplane.domain.errors import NotFound
+from controlplane.api.route_write import Asked, RouteId
+from controlplane.api.wire import Answers, Items, Reason
 from controlplane.domain.routing.life.release import Life
-from controlplane.engine.fleets import FleetChange
 from controlplane.engine.route_life import Wish
 
-BODY = {"requestBody": {"required": True, "content": {YAML: {}, JSON: {}}}}
-
-router = APIRouter(prefix="/v1", tags=["routes"])
-
-Id = Annotated[
-    str,
-    Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$", description="The route's id."),
-]
-IfMatch = Annotated[
-    str | None, Header(description="The fleet's generation that was read.", alias="If-Match")
-]
+READ: Answers = {200: {"description": "The route"}, 304: {"description": "The caller has it"}}
 NO_REASON = ReasonIn()
 NEXT_STEP = StepIn()
 BACK = RollbackIn()
 
-
-def _generation(if_match: IfMatch = None) -> int | None:
-    return generation_of(if_match)
-
-
-Generation = Annotated[int | None, Depends(_generation)]
+router = APIRouter(prefix="/v1", tags=["routes"])
 
 
 @router.get("/routes:list")
@@ -66,10 +50,15 @@ async def list_routes(
     cursor: Cursor = None,
 ) -> Items[RouteOut]:
     """Every route, drafts and retired ones too, by id."""
-    wanted = [one for one in services.routes.items() if life is None or one.life is life]
-    page, after = page_of(wanted, lambda one: (one.id,), limit, cursor)
-    found = [route_of(one, services.routes.verdict(one.id)) for one in page]
-    return Items(items=found, next=after)
+    routes = services.routes
+
+    def work() -> Items[RouteOut]:
+        wanted = [one for one in routes.items() if life is None or one.life is life]
+        page, after = page_of(wanted, lambda one: (one.id,), limit, cursor)
+        return Items(items=[route_of(one, routes.verdict(one.id)) for one in page], next=after)
+
+    # A page of the thousands takes longer than the loop may be held up.
+    return await asyncio.to_thread(work)
 
 
 @router.get("/routes:revisions")
@@ -82,24 +71,36 @@ async def list_all_revisions(
 
 @router.post("/routes:rollback")
 async def roll_table_back(
-    services: Services, caller: Operator, wanted: TableRollbackIn, generation: Generation = None
+    response: Response,
+    services: Services,
+    caller: Operator,
+    wanted: TableRollbackIn,
+    generation: ExpectedGeneration = None,
 ) -> RouteTableOut:
     """Put all routes, whitelists and L4 routes back to those of a generation of the fleet."""
     wish = Wish(author=caller, reason=wanted.reason, expected_generation=generation)
     change = await services.routes.rollback_table(wanted.generation, wish, force=wanted.force)
+    response.headers["ETag"] = tag(str(change.generation))
     return RouteTableOut(
         generation=change.generation, changes=[f"{c.kind} {c.subject}" for c in change.lines]
     )
 
 
-@router.get("/routes/{route_id}")
-async def read_route(services: Services, _caller: Viewer, route_id: Id) -> RouteOut:
-    """One route with both of its forms."""
-    item = services.routes.item(route_id)
-    if item.life is Life.NEW:
-        raise NotFound(
-            "route_not_found", f"there is no route {route_id}: see signalbox routes list"
-        )
+@router.get("/routes/{route_id}", responses=READ, response_model=RouteOut)
+async def read_route(
+    response: Response,
+    services: Services,
+    _caller: Viewer,
+    route_id: RouteId,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> RouteOut | Response:
+    """One route with both of its forms; the tag is the fleet's generation, as for a change."""
+    item = services.routes.existing(route_id)
+    etag = tag(str(services.fleets.current.generation))
+    # What a gray release waits for changes without a new generation.
+    if item.life is not Life.GRAY and matches(if_none_match, etag):
+        return Response(status_code=304, headers={"ETag": etag})
+    response.headers["ETag"] = etag
     return route_of(item, services.routes.verdict(route_id))
 
 
@@ -107,157 +108,81 @@ async def read_route(services: Services, _caller: Viewer, route_id: Id) -> Route
 async def write_route(
     *,
     request: Request,
-    response: Response,
     services: Services,
-    caller: Operator,
-    route_id: Id,
+    asked: Asked,
     publish: Annotated[bool, Query(description="Also put it in force for all traffic.")] = False,
     reason: Reason = "",
-    generation: Generation = None,
 ) -> RouteChangeOut:
     """Keep the document as a draft, or tell every error in it; what is in force stays."""
-    text = text_of(await request.body())
-    now_s = services.instruments.now()
-    fleet = services.fleets.current.fleet
-    route = await asyncio.to_thread(parse_route, text, route_id, fleet, now_s)
-    wish = Wish(author=caller, reason=reason, expected_generation=generation)
-    change = await services.routes.write(route, wish)
-    if publish and services.routes.item(route_id).life is not Life.FULL:
-        on_top = Wish(author=caller, reason=reason, expected_generation=change.generation)
-        change = await services.routes.publish(route_id, on_top)
-    return await _changed(services, response, change, route_id)
+    body = await request.body()
+    text, now_s, fleet = text_of(body), services.instruments.now(), services.fleets.current.fleet
+    size_bytes = len(body) + len(fleet.routes) * BYTES_OF_A_ROUTE
+    route = await in_turn(
+        request, size_bytes, lambda: parse_route(text, asked.route_id, fleet, now_s)
+    )
+    keep = asked.life.write_and_publish if publish else asked.life.write
+    return await asked.answer(reason, lambda wish: keep(route, wish))
 
 
 @router.delete("/routes/{route_id}")
-async def remove_route(
-    *,
-    response: Response,
-    services: Services,
-    caller: Operator,
-    route_id: Id,
-    reason: Reason = "",
-    generation: Generation = None,
-) -> RouteChangeOut:
+async def remove_route(asked: Asked, reason: Reason = "") -> RouteChangeOut:
     """Drop a draft or what is left of a retired route; retire a published one."""
-    wish = Wish(author=caller, reason=reason, expected_generation=generation)
-    if services.routes.item(route_id).life in (Life.DRAFT, Life.RETIRED):
-        change = await services.routes.discard(route_id, wish)
-    else:
-        change = await services.routes.retire(route_id, wish)
-    return await _changed(services, response, change, route_id)
+    return await asked.answer(reason, lambda wish: asked.life.remove(asked.route_id, wish))
 
 
 @router.get("/routes/{route_id}/revisions")
 async def list_revisions(
-    services: Services, _caller: Viewer, route_id: Id, limit: Limit = 100, cursor: Cursor = None
+    services: Services,
+    _caller: Viewer,
+    route_id: RouteId,
+    limit: Limit = 100,
+    cursor: Cursor = None,
 ) -> Items[RevisionOut]:
     """Publications of one route, the newest first."""
     return await _revisions(services, route_id, limit, cursor)
 
 
 @router.post("/routes/{route_id}:publish")
-async def publish_route(
-    *,
-    response: Response,
-    services: Services,
-    caller: Operator,
-    route_id: Id,
-    word: ReasonIn = NO_REASON,
-    generation: Generation = None,
-) -> RouteChangeOut:
+async def publish_route(asked: Asked, word: ReasonIn = NO_REASON) -> RouteChangeOut:
     """Put a draft, gray or retired route in force for all traffic, if its checks hold."""
-    wish = Wish(author=caller, reason=word.reason, expected_generation=generation)
-    change = await services.routes.publish(route_id, wish)
-    return await _changed(services, response, change, route_id)
+    return await asked.answer(word.reason, lambda wish: asked.life.publish(asked.route_id, wish))
 
 
 @router.post("/routes/{route_id}:gray")
-async def start_gray(
-    *,
-    response: Response,
-    services: Services,
-    caller: Operator,
-    route_id: Id,
-    wanted: GrayIn,
-    generation: Generation = None,
-) -> RouteChangeOut:
+async def start_gray(asked: Asked, wanted: GrayIn) -> RouteChangeOut:
     """Put a draft in force for a part of the traffic, and more of it step by step."""
-    wish = Wish(author=caller, reason=wanted.reason, expected_generation=generation)
-    change = await services.routes.start_gray(route_id, wanted.gray(), wish)
-    return await _changed(services, response, change, route_id)
+    gray = wanted.gray()
+    return await asked.answer(
+        wanted.reason, lambda wish: asked.life.start_gray(asked.route_id, gray, wish)
+    )
 
 
 @router.post("/routes/{route_id}:step")
-async def step_gray(
-    *,
-    response: Response,
-    services: Services,
-    caller: Operator,
-    route_id: Id,
-    wanted: StepIn = NEXT_STEP,
-    generation: Generation = None,
-) -> RouteChangeOut:
+async def step_gray(asked: Asked, wanted: StepIn = NEXT_STEP) -> RouteChangeOut:
     """Take a step of a gray release by hand, whatever its gate says."""
-    wish = Wish(author=caller, reason=wanted.reason, expected_generation=generation)
-    change = await services.routes.step_gray(route_id, wish, wanted.step)
-    return await _changed(services, response, change, route_id)
+    return await asked.answer(
+        wanted.reason, lambda wish: asked.life.step_gray(asked.route_id, wish, wanted.step)
+    )
 
 
 @router.post("/routes/{route_id}:stop")
-async def stop_gray(
-    *,
-    response: Response,
-    services: Services,
-    caller: Operator,
-    route_id: Id,
-    word: ReasonIn = NO_REASON,
-    generation: Generation = None,
-) -> RouteChangeOut:
+async def stop_gray(asked: Asked, word: ReasonIn = NO_REASON) -> RouteChangeOut:
     """Give all traffic of a gray release back to the old route; the new one is a draft again."""
-    wish = Wish(author=caller, reason=word.reason, expected_generation=generation)
-    change = await services.routes.stop_gray(route_id, wish)
-    return await _changed(services, response, change, route_id)
+    return await asked.answer(word.reason, lambda wish: asked.life.stop_gray(asked.route_id, wish))
 
 
 @router.post("/routes/{route_id}:retire")
-async def retire_route(
-    *,
-    response: Response,
-    services: Services,
-    caller: Operator,
-    route_id: Id,
-    word: ReasonIn = NO_REASON,
-    generation: Generation = None,
-) -> RouteChangeOut:
+async def retire_route(asked: Asked, word: ReasonIn = NO_REASON) -> RouteChangeOut:
     """Take a route away; its last form is kept and can be published again."""
-    wish = Wish(author=caller, reason=word.reason, expected_generation=generation)
-    change = await services.routes.retire(route_id, wish)
-    return await _changed(services, response, change, route_id)
+    return await asked.answer(word.reason, lambda wish: asked.life.retire(asked.route_id, wish))
 
 
 @router.post("/routes/{route_id}:rollback")
-async def roll_route_back(
-    *,
-    response: Response,
-    services: Services,
-    caller: Operator,
-    route_id: Id,
-    wanted: RollbackIn = BACK,
-    generation: Generation = None,
-) -> RouteChangeOut:
+async def roll_route_back(asked: Asked, wanted: RollbackIn = BACK) -> RouteChangeOut:
     """Publish the exact form of an earlier revision."""
-    wish = Wish(author=caller, reason=wanted.reason, expected_generation=generation)
-    change = await services.routes.rollback(route_id, wish, wanted.revision)
-    return await _changed(services, response, change, route_id)
-
-
-async def _changed(
-    services: ApiServices, response: Response, change: FleetChange, route_id: str
-) -> RouteChangeOut:
-    response.headers["ETag"] = tag(str(change.generation))
-    routes = services.routes
-    conflicts = await asyncio.to_thread(routes.conflicts, route_id)
-    return change_of(change, conflicts, routes.item(route_id), routes.verdict(route_id))
+    return await asked.answer(
+        wanted.reason, lambda wish: asked.life.rollback(asked.route_id, wish, wanted.revision)
+    )
 
 
 async def _revisions(

@@ -25,7 +25,8 @@ from controlplane.api.wire import (
     seconds,
 )
 from controlplane.domain.decisions import split_of
-from controlplane.domain.topology import Service, StrategyName, resolved
+from controlplane.domain.services import Service, StrategyName
+from controlplane.domain.topology import resolved
 from controlplane.domain.units import BASIS_POINTS
 from controlplane.engine.dataset import RowMaker, pieces
 from controlplane.engine.history import Aged, Resolution, Span
