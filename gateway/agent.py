@@ -9,11 +9,12 @@ import random
 
 import structlog
 
-from controlplane.domain.errors import ControlPlaneError, Refused, Retryable
+from controlplane.domain.errors import ControlPlaneError, Refused
 from gateway.cache import CachedResponse, DiskCache
 from gateway.local_ads import LocalAds
 from gateway.options import AgentOptions
 from gateway.route_keeper import RouteKeeper
+from gateway.token_file import read_token
 from gateway.upstream import Upstream
 
 log = structlog.get_logger()
@@ -62,7 +63,7 @@ class Agent:
         """Live through one connection and return the pause before the next, in seconds."""
         upstream = Upstream(self._options, self._cache.responses)
         try:
-            await upstream.connect(await asyncio.to_thread(self._secret))
+            await upstream.connect(await asyncio.to_thread(read_token, self._options.token_file))
             self._connected()
             async for new, nonce in upstream.responses():
                 words = self._cache.refusal(new)
@@ -82,12 +83,6 @@ class Agent:
         finally:
             await upstream.close()
         return self._pause_s()
-
-    def _secret(self) -> str:
-        try:
-            return self._options.token_file.read_text().strip()
-        except OSError as error:
-            raise Retryable("token_file_unreadable", f"cannot read the token: {error}") from error
 
     def _connected(self) -> None:
         self._failures = 0

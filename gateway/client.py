@@ -43,7 +43,11 @@ class AsyncClient:
         """Start; a configuration is in use afterwards, if one is to be had within `start_s`."""
         await self._session.load()
         self._task = asyncio.create_task(self._session.run())
-        await self._session.configured()
+        try:
+            await self._session.configured()
+        except asyncio.CancelledError:
+            await self._end()
+            raise
         return self
 
     async def __aexit__(
@@ -53,6 +57,9 @@ class AsyncClient:
         trace: TracebackType | None,
     ) -> None:
         """Report what is left, and end."""
+        await self._end()
+
+    async def _end(self) -> None:
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -15,8 +15,8 @@ from controlplane.domain.errors import NotFound, Retryable
 from controlplane.domain.instances.ejection import Event, Limits, State
 from controlplane.domain.instances.placement import Instance
 from controlplane.domain.routing.matching.table import Table
+from controlplane.domain.services import HealthCheck
 from controlplane.domain.snapshot import ServiceEndpoints
-from controlplane.domain.topology import HealthCheck
 from gateway.last_good import Configuration
 from gateway.rotation import Rotation, Wish
 from gateway.tally import Outcome, Tally
@@ -96,26 +96,23 @@ class Directory:
             self._tell(rotation, instance, event, now_s)
             return bool(rotation.doubtful)
 
-    def probed(self, doubt: Doubt, event: Event, now_s: float) -> bool:
-        """Take the result of a probe; whether the instance must be probed again."""
+    def probed(self, doubt: Doubt, event: Event, now_s: float) -> Doubt | None:
+        """Take the result of a probe; what is left of the doubt, by the configuration in force."""
         with self._lock:
             rotation = self._rotations.get(doubt.service)
             if rotation is None:
-                return False
+                return None
             state = self._tell(rotation, doubt.instance, event, now_s)
-            return state in (State.SUSPECT, State.OUT)
+            left = state in (State.SUSPECT, State.OUT)
+            return _doubt(rotation, doubt.instance.name) if left else None
 
     def doubts(self) -> tuple[Doubt, ...]:
         """Everybody who must be probed."""
         with self._lock:
             return tuple(
-                Doubt(
-                    service=name,
-                    instance=rotation.instances[doubtful],
-                    check=rotation.service.health_check,
-                )
-                for name, rotation in self._rotations.items()
-                for doubtful in rotation.doubtful
+                _doubt(rotation, name)
+                for rotation in self._rotations.values()
+                for name in rotation.doubtful
             )
 
     def out(self, service: str) -> frozenset[str]:
@@ -160,3 +157,10 @@ class Directory:
                 self.service(service), weights, self._limits, random.getrandbits(32)
             )
         return self._rotations[service]
+
+
+def _doubt(rotation: Rotation, name: str) -> Doubt:
+    service = rotation.service
+    return Doubt(
+        service=service.service, instance=rotation.instances[name], check=service.health_check
+    )

@@ -9,11 +9,13 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import structlog
 
 from controlplane.domain.errors import ControlPlaneError, Invalid, Refused, Retryable
+from gateway.token_file import read_token
 
 log = structlog.get_logger()
 
@@ -44,18 +46,20 @@ class Source:
     back_off_s: float = 0.2
     back_off_max_s: float = 5.0
 
+    def __post_init__(self) -> None:
+        """Refuse what can never be asked: Invalid, `option_invalid`."""
+        for url in self.urls:
+            if not _usable(url):
+                raise Invalid("option_invalid", f"{url!r} is no API: give http://HOST:PORT")
+
     def headers(self) -> dict[str, str]:
         """Who asks.
 
         Raises:
-            Invalid: the token cannot be read.
+            Retryable: the token cannot be read.
         """
-        try:
-            token = self.token_file.read_text().strip()
-        except OSError as error:
-            raise Invalid("token_file_unreadable", f"cannot read the token: {error}") from error
         identity = {"X-Signalbox-Gateway": self.identity} if self.identity else {}
-        return {"Authorization": f"Bearer {token}", **identity}
+        return {"Authorization": f"Bearer {read_token(self.token_file)}", **identity}
 
     def http(self, timeout: httpx.Timeout) -> httpx.AsyncClient:
         """A caller of the control planes; it reads no certificates where it needs none."""
@@ -103,6 +107,7 @@ class Poller:
                 except Exception:
                     # One strange answer must not end what runs for as long as the application.
                     log.exception("polling.unexpected", path=self._source.path)
+                    self._failures += 1
                     await asyncio.sleep(self._source.back_off_max_s)
 
     async def _poll(self, client: httpx.AsyncClient) -> None:
@@ -145,3 +150,11 @@ class Poller:
         self._failures += 1
         jitter: float = random.uniform(0.5, 1.0)
         return min(doubled_s, self._source.back_off_max_s) * jitter
+
+
+def _usable(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

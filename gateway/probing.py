@@ -41,8 +41,10 @@ class Prober:
                 started_s = loop.time()
                 async with self._places:
                     event = await _probe(doubt)
-                if not self._directory.probed(doubt, event, time.monotonic()):
+                left = self._directory.probed(doubt, event, time.monotonic())
+                if left is None:
                     return
+                doubt = left
                 # From start to start, as gateways do it.
                 await asyncio.sleep(started_s + doubt.check.interval_ms / 1_000 - loop.time())
         finally:

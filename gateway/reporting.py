@@ -9,7 +9,7 @@ import asyncio
 import httpx
 import structlog
 
-from controlplane.domain.errors import Invalid
+from controlplane.domain.errors import Retryable
 from gateway.client_options import ClientOptions
 from gateway.tally import Outcome, Place, Tally
 
@@ -45,7 +45,7 @@ class Reporter:
             for url in self._options.urls:
                 if await _took(client, url, headers, self._body(counts)):
                     return
-        except Invalid as error:
+        except Retryable as error:
             log.warning("client.not_reported", why=error.message)
         self._tally.put_back(counts)
 

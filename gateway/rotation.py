@@ -22,8 +22,8 @@ from controlplane.domain.instances.placement import (
 )
 from controlplane.domain.instances.serving import Group, serving
 from controlplane.domain.instances.smooth import smooth
+from controlplane.domain.services import LoadBalancing
 from controlplane.domain.snapshot import ServiceEndpoints
-from controlplane.domain.topology import LoadBalancing
 
 # How many of one cluster are looked at when one of them fails.
 MOST_NEIGHBOURS = 50

@@ -13,19 +13,16 @@ from controlplane.domain.routing.route import (
     Route,
     VersionWeight,
 )
-from controlplane.domain.snapshot import build, encode
-from controlplane.domain.topology import (
+from controlplane.domain.services import (
     Cluster,
-    Datacenter,
     Endpoint,
-    Fleet,
-    GatewayGroup,
     HealthCheck,
     LoadBalancing,
     RetryPolicy,
-    Role,
     Service,
 )
+from controlplane.domain.snapshot import build, encode
+from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 from gateway.client_options import ClientOptions
 from gateway.last_good import Configuration, LastGood, configuration
 

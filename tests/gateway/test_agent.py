@@ -157,6 +157,15 @@ async def test_a_control_plane_that_refuses_is_there(ground: Ground) -> None:
         assert await ground.version() == AWAY.name
 
 
+@pytest.mark.parametrize("text", [b"", b"a\nb", "schlüssel".encode(), b"\xff\xfe"])
+async def test_a_token_that_is_none_is_read_again(ground: Ground, text: bytes) -> None:
+    (ground.folder / "token").write_bytes(text)
+    async with ground.plane(), ground.running():
+        await asyncio.sleep(0.2)
+        (ground.folder / "token").write_text("good\n")
+        await until(lambda: ground.files() == FILES)
+
+
 async def test_a_refused_configuration_is_logged_and_not_repeated(ground: Ground) -> None:
     async with ground.plane(), ground.running():
         await until(lambda: ground.files() == FILES)

@@ -5,17 +5,27 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
 from controlplane.domain.errors import NotFound, Retryable
+from controlplane.domain.services import HealthCheck
 from gateway.client import AsyncClient, Client
 from gateway.lease import Lease
 from gateway.routing import Question
 from gateway.tally import Outcome
-from tests.gateway.fleet import Instances, fleet, instances, keep, options, service
+from tests.gateway.fleet import (
+    Instances,
+    configured,
+    fleet,
+    instances,
+    keep,
+    options,
+    service,
+)
 
 COUNTS = {"main": 3, "side": 2, "spare": 2, "": 2}
 EAST, STANDBY = {"main", "side"}, {"spare", "side"}
@@ -78,6 +88,19 @@ async def test_a_cluster_that_fails_gives_way_and_comes_back(
         site.down.clear()
         await until(lambda: not client.out("gates"))
         assert "main" in {await client.call("gates", fetch) for _ in range(20)}
+
+
+async def test_who_is_out_is_asked_by_the_check_that_is_in_force(
+    tmp_path: Path, site: Instances
+) -> None:
+    wrong = HealthCheck(path="/wrong", interval_ms=20, timeout_ms=200)
+    keep(tmp_path, fleet(replace(service(site.ports), health_check=wrong)))
+    async with AsyncClient(options(tmp_path)) as client:
+        site.broken.add("main")
+        assert "main" not in {await client.call("gates", fetch) for _ in range(6)}
+        await until(lambda: len(client.out("gates")) == 3)
+        client._session.directory.configure(configured(fleet(service(site.ports)), revision=2))
+        await until(lambda: not client.out("gates"))
 
 
 async def test_what_answers_503_is_left_out_although_its_probes_pass(

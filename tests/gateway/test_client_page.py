@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.live_envoy import free_ports
 from controlplane.domain.access import AccessRole
-from controlplane.domain.topology import Endpoint
+from controlplane.domain.services import Endpoint
 from gateway.client_options import ClientOptions
 from tests.api.house import House
 from tests.builders import fleet

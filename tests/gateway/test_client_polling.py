@@ -11,6 +11,7 @@ import uvicorn
 
 from benchmarks.live_envoy import free_ports
 from controlplane.domain.access import AccessRole
+from controlplane.domain.errors import Invalid
 from controlplane.domain.topology import Fleet
 from gateway.client import AsyncClient
 from gateway.last_good import LastGood
@@ -119,6 +120,42 @@ async def test_what_is_no_answer_leaves_the_last_good_one(
                     await asyncio.sleep(0.01)
                     said += capsys.readouterr().out
             assert client.revision == 1
+
+
+NO_TOKENS = {"bytes": b"\xff\xfe", "letters": "schlüssel".encode(), "lines": b"a\nb", "empty": b""}
+
+
+@pytest.mark.parametrize("kind", NO_TOKENS)
+async def test_a_token_file_that_is_none_is_read_again(tmp_path: Path, kind: str) -> None:
+    house = await House().open()
+    await house.declare()
+    token = tmp_path / "token"
+    token.write_text(house.secrets[AccessRole.GATEWAY])
+    async with served(house, free_ports(1)[0]) as url:
+        own = replace(options(tmp_path, url), start_s=10.0, wait_s=0.05)
+        async with AsyncClient(own) as client:
+            token.write_bytes(NO_TOKENS[kind])
+            with client.instance("tickets"):
+                pass
+            await asyncio.sleep(4 * own.report_s)
+            token.write_text(house.secrets[AccessRole.GATEWAY])
+            await house.declare(smaller(fleet()))
+            await until(lambda: client.revision == 2)
+            await until(lambda: house.app.state.services.outcomes.totals)
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://h", "http://", "http://h:x", "http://[x"])
+def test_what_cannot_be_asked_is_an_error_at_the_start(tmp_path: Path, url: str) -> None:
+    with pytest.raises(Invalid, match="http://HOST:PORT"):
+        AsyncClient(options(tmp_path, url))
+
+
+async def test_whoever_gives_up_at_the_start_leaves_no_task(tmp_path: Path) -> None:
+    before = asyncio.all_tasks()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05), AsyncClient(options(tmp_path)):
+            pass
+    assert asyncio.all_tasks() == before
 
 
 async def test_without_a_token_it_goes_on(tmp_path: Path) -> None:
