@@ -1,15 +1,20 @@
-"""Joins the planes of proxies beside Envoy, and what shows people a plane's files.
+"""Joins the planes of all kinds of proxies, and what shows people a plane's files.
 
 Called by `wiring`. Must know no part of the engine.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
 from controlplane.adapters.caddy.plane import CaddyPlane
 from controlplane.adapters.caddy.render import CaddyOptions
 from controlplane.adapters.caddy.render import render as caddy_files
+from controlplane.adapters.envoy.ads import AdsOptions, Authorize
+from controlplane.adapters.envoy.clearance import ClearanceOptions
+from controlplane.adapters.envoy.plane import EnvoyPlane, PlaneOptions
+from controlplane.adapters.envoy.preflight import Preflight, find_envoy
+from controlplane.adapters.envoy.refusal_file import RefusalFile
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.adapters.envoy.texts import readable
 from controlplane.adapters.file_plane import FilePlane
@@ -24,6 +29,25 @@ from controlplane.api.dependencies import Rendering
 from controlplane.domain.snapshot import Snapshot
 from controlplane.ports.outside import Artifact, DataPlane
 from controlplane.settings import CaddyGateway, HaproxyGateway, NginxGateway, Settings
+
+
+def envoy_plane(settings: Settings, authorize: Authorize, now: Callable[[], float]) -> EnvoyPlane:
+    """The Envoys, wherever they are: they ask for what they run.
+
+    Args:
+        authorize: raises when an Envoy may not ask, by its secret, its id and its gateway group.
+        now: epoch seconds.
+    """
+    named = Path(settings.envoy_binary) if settings.envoy_binary else None
+    binary = find_envoy(named) if settings.envoy_preflight == "auto" else None
+    options = PlaneOptions(
+        ads=AdsOptions(host=settings.ads_host, port=settings.ads_port),
+        clearance=ClearanceOptions(
+            preflight=Preflight(binary=binary),
+            refusals=RefusalFile(path=settings.data_dir / "envoy-refusals.json"),
+        ),
+    )
+    return EnvoyPlane(options, authorize, now)
 
 
 def proxy_planes(settings: Settings) -> tuple[DataPlane, ...]:

@@ -13,23 +13,15 @@ from pathlib import Path
 
 import structlog
 
-from controlplane.adapters.envoy.ads import AdsOptions
-from controlplane.adapters.envoy.clearance import ClearanceOptions
-from controlplane.adapters.envoy.plane import EnvoyPlane, PlaneOptions
-from controlplane.adapters.envoy.preflight import Preflight, find_envoy
-from controlplane.adapters.envoy.refusal_file import RefusalFile
+from controlplane.adapters.envoy.plane import EnvoyPlane
 from controlplane.adapters.leader import LeaderLock
-from controlplane.adapters.model_files import ModelFiles
-from controlplane.adapters.predictor import learned
 from controlplane.adapters.prometheus import Credential, Prometheus, PrometheusOptions
 from controlplane.adapters.sql.stores import SqlStores, sqlite_url
-from controlplane.adapters.trainer import ProcessTrainer
 from controlplane.api.dependencies import ApiServices
 from controlplane.domain.errors import Rejected, Retryable
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.limits import scaled as scaled_limits
 from controlplane.domain.promotions import Promoting
-from controlplane.domain.retraining import scaled as scaled_retraining
 from controlplane.domain.suspicion.limits import scaled as scaled_suspicion
 from controlplane.engine.access import Access
 from controlplane.engine.cadence import scaled as scaled_cadence
@@ -41,7 +33,6 @@ from controlplane.engine.fleets import Fleets
 from controlplane.engine.gray_releases import RouteParts
 from controlplane.engine.history import History
 from controlplane.engine.intake import Intake
-from controlplane.engine.jobs import JobParts, Jobs
 from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.outcomes import Outcomes
@@ -53,16 +44,15 @@ from controlplane.engine.records import Records
 from controlplane.engine.replay import Replays
 from controlplane.engine.reports import Reports
 from controlplane.engine.retention import DAY_S, Retention, RetentionStores, RetentionTimes
-from controlplane.engine.retraining import Retraining, RetrainingParts
 from controlplane.engine.route_life import RouteLife
 from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
 from controlplane.engine.supervision import Supervisor
 from controlplane.engine.suspicion import SuspicionRules, Suspicions
-from controlplane.engine.workshop import Workshop, WorkshopParts, WorkshopRules
 from controlplane.ports.outside import DataPlane
-from controlplane.proxies import proxy_planes, renderings
+from controlplane.proxies import envoy_plane, proxy_planes, renderings
 from controlplane.settings import Settings
+from controlplane.trainings import jobs, retraining, shelf
 
 log = structlog.get_logger(__name__)
 
@@ -92,8 +82,9 @@ async def house(settings: Settings, address: str) -> AsyncIterator[House]:
     lock.acquire(address, instruments.now())
     try:
         url = settings.database_url or sqlite_url(settings.data_dir / "signalbox.db")
-        shelf = _shelf(settings)
-        stores = await patiently(lambda: SqlStores.open(url, shelf, settings.store_timeout_s))
+        stores = await patiently(
+            lambda: SqlStores.open(url, shelf(settings), settings.store_timeout_s)
+        )
         try:
             built = _build(settings, stores, instruments)
             await _restore(built)
@@ -132,7 +123,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
     publication = parts.publication
     cadence = scaled_cadence(settings.cadence, settings.time_scale)
     access = Access(stores.tokens, instruments.now)
-    plane = _envoy_plane(settings, access, instruments)
+    plane = envoy_plane(settings, access.check_node, instruments.now)
     prometheus = _prometheus(settings)
     services = ApiServices(
         access=access,
@@ -149,10 +140,10 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         routes=_routes(settings, stores, parts, instruments),
         loop=ReconcileLoop(parts, cadence, _limits(settings), instruments),
         models=parts.models,
-        jobs=_jobs(settings, stores, parts, instruments),
+        jobs=jobs(settings, stores, parts, instruments),
         decisions=stores.decisions,
         replays=Replays(stores.fleets, stores.models),
-        reports=Reports(stores.models, _shelf(settings)),
+        reports=Reports(stores.models, shelf(settings)),
         samples=stores.samples,
         history=History(stores.minutes, stores.samples),
         audit=stores.audit,
@@ -173,7 +164,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         prometheus=prometheus,
         pokes=parts.pokes,
         retention=Errand(_retention(settings, stores, instruments).sweep),
-        retraining=Errand(_retraining(services, settings).look),
+        retraining=Errand(retraining(services, settings).look),
         supervisor=Supervisor(),
     )
 
@@ -207,55 +198,12 @@ def _limits(settings: Settings) -> EnvelopeLimits:
     return scaled_limits(settings.envelope, settings.time_scale)
 
 
-def _shelf(settings: Settings) -> ModelFiles:
-    return ModelFiles(settings.data_dir / "models", learned)
-
-
 def _suspicion_rules(settings: Settings) -> SuspicionRules:
     scale = settings.time_scale
     return SuspicionRules(
         limits=scaled_suspicion(settings.suspicion, scale),
         cadence=scaled_cadence(settings.cadence, scale),
         fresh_s=settings.envelope.fresh_s * scale,
-    )
-
-
-def _jobs(
-    settings: Settings, stores: SqlStores, parts: LoopParts, instruments: Instruments
-) -> Jobs:
-    cadence = scaled_cadence(settings.cadence, settings.time_scale)
-    limits = scaled_retraining(settings.retraining, settings.time_scale)
-    workshop = Workshop(
-        WorkshopParts(
-            fleets=parts.fleets,
-            samples=History(stores.minutes, stores.samples),
-            decisions=stores.decisions,
-            jobs=stores.jobs,
-            trainer=ProcessTrainer(settings.data_dir / "training", settings.training_deadline_s),
-            models=parts.models,
-        ),
-        WorkshopRules(
-            settings=settings.training_settings,
-            period_s=cadence.period_s,
-            day_s=cadence.day_s,
-            newest_s=limits.newest_s,
-            kept=limits.kept,
-        ),
-    )
-    return Jobs(JobParts(store=stores.jobs, audit=stores.audit, workshop=workshop), instruments)
-
-
-def _retraining(services: ApiServices, settings: Settings) -> Retraining:
-    return Retraining(
-        RetrainingParts(
-            fleets=services.fleets,
-            jobs=services.jobs,
-            models=services.models,
-            samples=services.samples,
-            loop=services.loop,
-        ),
-        scaled_retraining(settings.retraining, settings.time_scale),
-        services.instruments,
     )
 
 
@@ -293,19 +241,6 @@ def _prometheus(settings: Settings) -> Prometheus:
             credentials=credentials,
         )
     )
-
-
-def _envoy_plane(settings: Settings, access: Access, instruments: Instruments) -> EnvoyPlane:
-    named = Path(settings.envoy_binary) if settings.envoy_binary else None
-    binary = find_envoy(named) if settings.envoy_preflight == "auto" else None
-    options = PlaneOptions(
-        ads=AdsOptions(host=settings.ads_host, port=settings.ads_port),
-        clearance=ClearanceOptions(
-            preflight=Preflight(binary=binary),
-            refusals=RefusalFile(path=settings.data_dir / "envoy-refusals.json"),
-        ),
-    )
-    return EnvoyPlane(options, access.check_node, instruments.now)
 
 
 async def _restore(built: House) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from controlplane.domain.errors import ControlPlaneError, Invalid, Retryable
 from controlplane.domain.features import SCHEMA_DIGEST
-from controlplane.domain.topology import Service
+from controlplane.domain.services import Service
 from controlplane.ports.learning import Told, TrainingOrder
 from models.errors import ArtifactError
 from models.reports import keeping

@@ -18,7 +18,7 @@ from controlplane.demo.layout import Layout
 from controlplane.demo.options import CYCLE_S, LEARNED_LANE, SWEEP_RATIOS
 from controlplane.demo.processes import ChildFailed, python_module
 from controlplane.domain.features import SCHEMA_DIGEST
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.services import StrategyName
 from models.storage import load, to_bytes
 
 # The envelope lets a share move every second cycle; a step that it refuses is passed over.

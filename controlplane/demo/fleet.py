@@ -8,18 +8,15 @@ from collections.abc import Mapping
 from controlplane.demo.layout import HOST, Layout
 from controlplane.demo.options import CAPACITY_LANE, EQUAL_LANE, LEARNED_LANE, STATIC_RATIOS
 from controlplane.domain.routing.route import PathMatch, Route
-from controlplane.domain.topology import (
+from controlplane.domain.services import (
     Cluster,
-    Datacenter,
     Endpoint,
-    Fleet,
-    GatewayGroup,
     HealthCheck,
     RetryPolicy,
-    Role,
     Service,
     StrategyName,
 )
+from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 
 GROUP = "edge"
 PRIMARY, SECONDARY = "primary", "secondary"

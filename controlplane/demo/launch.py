@@ -25,7 +25,7 @@ from controlplane.demo.processes import (
 )
 from controlplane.demo.traffic import Traffic
 from controlplane.domain.access import AccessRole
-from controlplane.domain.topology import Service
+from controlplane.domain.services import Service
 
 NODE = "demo-envoy"
 START_S = 20.0

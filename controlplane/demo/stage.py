@@ -27,7 +27,7 @@ from controlplane.demo.screen import Board, Screen
 from controlplane.demo.trace import rate_for_utilisation
 from controlplane.demo.traffic import Traffic
 from controlplane.domain.access import AccessRole
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.services import StrategyName
 
 REFRESH_S = 0.5
 

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from controlplane.domain.access import AuditEntry
 from controlplane.domain.promotions import Promotion
+from controlplane.domain.services import Service
 from controlplane.domain.strategies.situation import LearnedModel
-from controlplane.domain.topology import Service
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,8 @@ from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.placement import Site, placement
 from controlplane.domain.routing.matching import cohorts
 from controlplane.domain.routing.route import WHOLE, Cohort, Route
+from controlplane.domain.services import LoadBalancing
 from controlplane.domain.snapshot import ServiceEndpoints
-from controlplane.domain.topology import LoadBalancing
 
 # Caddy sends as many requests in a row to an address as its weight is, so small weights are best.
 HEAVIEST = 100

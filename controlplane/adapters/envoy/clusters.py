@@ -22,8 +22,8 @@ from controlplane.domain.instances.placement import (
     Site,
     placement,
 )
+from controlplane.domain.services import HealthCheck, LoadBalancing
 from controlplane.domain.snapshot import ServiceEndpoints
-from controlplane.domain.topology import HealthCheck, LoadBalancing
 
 # Envoy builds a Maglev table per cluster on its main thread: with 1,000 clusters the default
 # 65,537 took 1.35 s per change of all weights, 5,003 took 0.10 s (LAB-dataplanes.md section 7).

@@ -13,8 +13,8 @@ from controlplane.adapters.haproxy.targets import Target, service_section
 from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.hashing import BALANCE
 from controlplane.domain.instances.placement import placement
+from controlplane.domain.services import LoadBalancing
 from controlplane.domain.snapshot import ServiceEndpoints
-from controlplane.domain.topology import LoadBalancing
 
 HEAVIEST = 256
 CONNECT_TIMEOUT_MS = 250

@@ -12,8 +12,8 @@ from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.placement import placement
 from controlplane.domain.routing.compiling.choices import EVERY_VERSION
+from controlplane.domain.services import LoadBalancing
 from controlplane.domain.snapshot import ServiceEndpoints
-from controlplane.domain.topology import LoadBalancing
 
 HEAVIEST = 1_000
 # Each weight of a consistent hash is 160 places on its circle.

@@ -25,8 +25,8 @@ from controlplane.domain.routing.route import (
     Rewrite,
     Route,
 )
+from controlplane.domain.services import RetryPolicy
 from controlplane.domain.snapshot import ServiceEndpoints
-from controlplane.domain.topology import RetryPolicy
 
 TEXT = "text/plain"
 CODES = {

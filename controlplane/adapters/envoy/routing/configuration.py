@@ -20,8 +20,8 @@ from controlplane.adapters.envoy.routing.tree import matcher
 from controlplane.domain.findings import Observation
 from controlplane.domain.routing.route import CohortKey, Route
 from controlplane.domain.routing.whitelist import refusal
+from controlplane.domain.services import RetryPolicy
 from controlplane.domain.snapshot import RoutesSection
-from controlplane.domain.topology import RetryPolicy
 
 # The table of every group that no route names.
 EVERY_GROUP = ""
