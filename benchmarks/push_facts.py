@@ -10,24 +10,21 @@ from envoy.config.route.v3 import route_components_pb2, route_pb2
 from controlplane.adapters.envoy import clusters, listeners
 from controlplane.adapters.envoy.resource_sets import ResourceSet, View
 from controlplane.domain.routing.route import PathMatch, Route
+from controlplane.domain.services import (
+    Cluster,
+    Endpoint,
+    HealthCheck,
+    LoadBalancing,
+    RetryPolicy,
+    Service,
+)
 from controlplane.domain.snapshot import (
     CenterEndpoints,
     ServiceEndpoints,
     Snapshot,
     build,
 )
-from controlplane.domain.topology import (
-    Cluster,
-    Datacenter,
-    Endpoint,
-    Fleet,
-    GatewayGroup,
-    HealthCheck,
-    LoadBalancing,
-    RetryPolicy,
-    Role,
-    Service,
-)
+from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 from controlplane.domain.xds import ResourceType
 
 GROUP = "edge"

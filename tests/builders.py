@@ -4,17 +4,9 @@ from dataclasses import replace
 
 from controlplane.domain.access import AccessRole, Principal
 from controlplane.domain.routing.route import PathMatch, Route
+from controlplane.domain.services import Cluster, Endpoint, Service, StrategyName
 from controlplane.domain.telemetry import Sample
-from controlplane.domain.topology import (
-    Cluster,
-    Datacenter,
-    Endpoint,
-    Fleet,
-    GatewayGroup,
-    Role,
-    Service,
-    StrategyName,
-)
+from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 
 OPERATOR = Principal(token_id="t1", name="operator", role=AccessRole.OPERATOR)
 

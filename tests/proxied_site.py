@@ -20,17 +20,9 @@ from controlplane.domain.routing.route import (
     VersionWeight,
 )
 from controlplane.domain.routing.whitelist import Whitelist
+from controlplane.domain.services import Cluster, Endpoint, LoadBalancing, Service
 from controlplane.domain.snapshot import Snapshot, build
-from controlplane.domain.topology import (
-    Cluster,
-    Datacenter,
-    Endpoint,
-    Fleet,
-    GatewayGroup,
-    LoadBalancing,
-    Role,
-    Service,
-)
+from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 
 GROUP = "edge"
 

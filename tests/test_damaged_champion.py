@@ -6,7 +6,7 @@ from controlplane.api.ladder import ladder_of
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.findings import Source
 from controlplane.domain.ladder import Rung
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.services import StrategyName
 from controlplane.engine.pokes import Poke
 from controlplane.settings import Settings
 from controlplane.wiring import House, house

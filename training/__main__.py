@@ -21,7 +21,7 @@ import typer
 
 from controlplane.domain.errors import ControlPlaneError, Invalid, Refused, Retryable
 from controlplane.domain.features import SCHEMA_DIGEST
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.services import StrategyName
 from models import storage
 from models.artifact import ModelArtifact
 from models.errors import ArtifactError

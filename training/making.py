@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from controlplane.domain.errors import Invalid
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.services import StrategyName
 from models import storage
 from models.artifact import ModelArtifact
 from models.reports import keeping

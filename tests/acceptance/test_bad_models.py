@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from controlplane.domain.guardrails.ledger import mean_error, mean_persistence_error
 from controlplane.domain.guardrails.state import renewed
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.queue_law import response_time_ms, utilization
 from controlplane.domain.strategies.situation import LearnedModel
-from controlplane.domain.topology import StrategyName
 from tests.engine.simulated_site import Site, fitted_model
 from training.simulation import weather
 from training.simulation.world import World, load_world

@@ -8,8 +8,8 @@ import pytest
 
 from controlplane.adapters.predictor import learned
 from controlplane.domain.features import SCHEMA_DIGEST
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.situation import LearnedModel
-from controlplane.domain.topology import StrategyName
 from controlplane.ports.learning import StoredModel
 from models import storage
 from tests import builders

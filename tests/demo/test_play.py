@@ -23,7 +23,7 @@ from controlplane.demo.run import run
 from controlplane.demo.traffic import LaneFigures, Outage
 from controlplane.domain.errors import Invalid
 from controlplane.domain.fleet_order import normalized
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.services import StrategyName
 
 PACE = Pace(background=0.2, target=0.8)
 

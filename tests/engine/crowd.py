@@ -7,18 +7,9 @@ from controlplane.domain.decisions import Trigger
 from controlplane.domain.fleet_order import normalized
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
+from controlplane.domain.services import Cluster, Endpoint, Service, ServiceClass, StrategyName
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended
-from controlplane.domain.topology import (
-    Cluster,
-    Datacenter,
-    Endpoint,
-    Fleet,
-    Pool,
-    Role,
-    Service,
-    ServiceClass,
-    StrategyName,
-)
+from controlplane.domain.topology import Datacenter, Fleet, Pool, Role
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.cycle import Facts, applied_shares
 from controlplane.engine.rulings import Rulings, rule

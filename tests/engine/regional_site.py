@@ -1,13 +1,7 @@
 """A fleet of two regional servers, each with the gateways of its region."""
 
-from controlplane.domain.topology import (
-    Datacenter,
-    Fleet,
-    GatewayGroup,
-    Role,
-    Service,
-    StrategyName,
-)
+from controlplane.domain.services import Service, StrategyName
+from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 from tests.builders import cluster
 
 REGIONS = ("north", "south")

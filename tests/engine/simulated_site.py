@@ -12,17 +12,10 @@ import numpy as np
 from controlplane.domain.decisions import Decision, Trigger
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import GuardState
+from controlplane.domain.services import Cluster, Endpoint, Service, StrategyName
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended
-from controlplane.domain.topology import (
-    Cluster,
-    Datacenter,
-    Endpoint,
-    Fleet,
-    Role,
-    Service,
-    StrategyName,
-)
+from controlplane.domain.topology import Datacenter, Fleet, Role
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.cycle import Facts, decide
 from training.dataset import CenterSeries

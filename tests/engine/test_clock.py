@@ -1,6 +1,6 @@
 """A clock that is set while the service runs, or between two runs of it."""
 
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.services import StrategyName
 from tests.builders import fleet, service
 from tests.engine.rig import Rig
 

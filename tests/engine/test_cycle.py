@@ -6,8 +6,8 @@ from controlplane.domain.decisions import Trigger
 from controlplane.domain.fleet_order import normalized
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import Outcome
+from controlplane.domain.services import StrategyName
 from controlplane.domain.telemetry import ServiceWindow, extended
-from controlplane.domain.topology import StrategyName
 from controlplane.engine.cadence import Cadence, scaled
 from controlplane.engine.cycle import Facts, applied_shares, decide, situate, stamped
 from controlplane.engine.desired import desired, published_shares

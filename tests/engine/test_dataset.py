@@ -6,8 +6,8 @@ import pytest
 
 from controlplane.domain.decisions import Split
 from controlplane.domain.errors import Invalid
+from controlplane.domain.services import Service
 from controlplane.domain.telemetry import Sample
-from controlplane.domain.topology import Service
 from controlplane.engine.dataset import COLUMNS, RowMaker, columns_of, pieces
 from tests.builders import sample, service
 from tests.fakes import MemorySampleStore

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from controlplane.domain.errors import Refused
-from controlplane.domain.topology import Fleet, Role, StrategyName
+from controlplane.domain.services import StrategyName
+from controlplane.domain.topology import Fleet, Role
 from controlplane.ports.stores import StoredFleet
 from tests.builders import OPERATOR, fleet, service
 from tests.engine.rig import Rig

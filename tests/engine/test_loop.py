@@ -7,10 +7,10 @@ from structlog.testing import capture_logs
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import Retryable
 from controlplane.domain.guardrails.state import Outcome
+from controlplane.domain.services import Cluster, Service, StrategyName
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.strategies import registry
 from controlplane.domain.strategies.situation import Proposal, Situation
-from controlplane.domain.topology import Cluster, Service, StrategyName
 from controlplane.engine import loop as loops
 from controlplane.engine.stages import Stage, StageOutcome
 from tests.builders import fleet, service

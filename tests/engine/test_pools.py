@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from controlplane.domain.findings import Severity
 from controlplane.domain.guardrails.state import Outcome
+from controlplane.domain.services import ServiceClass, StrategyName
 from controlplane.domain.strategies.tenancy import tenancy
-from controlplane.domain.topology import ServiceClass, StrategyName
 from controlplane.engine.explanation import explain
 from controlplane.engine.pools import PoolBook
 from controlplane.engine.replay import Origin, replayed, situation_of

@@ -3,7 +3,7 @@
 import pytest
 
 from controlplane.domain.decisions import Trigger
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.services import StrategyName
 from controlplane.engine.pokes import Poke
 from controlplane.engine.punctuality import Punctuality
 from tests.builders import fleet, service

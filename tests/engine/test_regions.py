@@ -6,7 +6,8 @@ import pytest
 
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.guardrails.state import Outcome
-from controlplane.domain.topology import Pool, StrategyName
+from controlplane.domain.services import StrategyName
+from controlplane.domain.topology import Pool
 from controlplane.engine.explanation import Part, explain
 from controlplane.engine.replay import Origin, Replays
 from tests.domain.three_regions import sample

@@ -10,8 +10,8 @@ from controlplane.domain import canonical
 from controlplane.domain.decisions import Decision
 from controlplane.domain.errors import Invalid, NotFound
 from controlplane.domain.guardrails.state import Outcome
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.situation import LearnedModel
-from controlplane.domain.topology import StrategyName
 from controlplane.engine.explanation import Part, explain
 from controlplane.engine.replay import Origin, Replays
 from tests.builders import fleet, sample, service

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from controlplane.domain.topology import Datacenter, Role, Service, StrategyName
+from controlplane.domain.services import Service, StrategyName
+from controlplane.domain.topology import Datacenter, Role
 from tests.builders import cluster, fleet, sample, service
 from tests.engine.rig import Rig
 

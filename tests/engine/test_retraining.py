@@ -10,8 +10,9 @@ from controlplane.domain.guardrails.ledger import Ledger, Pair
 from controlplane.domain.guardrails.state import Demotion, GuardState
 from controlplane.domain.jobs import JobTrigger
 from controlplane.domain.retraining import RetrainingLimits
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.situation import LearnedModel
-from controlplane.domain.topology import Datacenter, Role, StrategyName
+from controlplane.domain.topology import Datacenter, Role
 from controlplane.engine.jobs import Trainings
 from controlplane.engine.retraining import AUTHOR, Retraining, RetrainingParts
 from tests.builders import cluster, fleet, sample, service

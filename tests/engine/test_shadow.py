@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.findings import Source
 from controlplane.domain.promotions import Alias, Promoting, PromotionEvent
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.situation import LearnedModel
-from controlplane.domain.topology import Datacenter, Fleet, Role, StrategyName
+from controlplane.domain.topology import Datacenter, Fleet, Role
 from controlplane.engine.replay import Replays
 from controlplane.ports.learning import StoredModel
 from tests.builders import OPERATOR, cluster, fleet, service

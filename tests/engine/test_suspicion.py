@@ -9,8 +9,9 @@ from controlplane.domain.decisions import Decision
 from controlplane.domain.errors import Conflict, Refused
 from controlplane.domain.findings import Finding, Observation, Source
 from controlplane.domain.guardrails.state import Outcome
+from controlplane.domain.services import StrategyName
 from controlplane.domain.telemetry import Sample
-from controlplane.domain.topology import Role, StrategyName
+from controlplane.domain.topology import Role
 from controlplane.engine.forcing import Forcing
 from controlplane.engine.replay import Replays
 from tests.builders import OPERATOR, fleet, sample, service

@@ -4,18 +4,11 @@ from controlplane.domain import snapshot as snapshots
 from controlplane.domain.access import AccessRole, AuditEntry, Token
 from controlplane.domain.decisions import Decision, Trigger
 from controlplane.domain.guardrails.state import GuardState, Outcome
+from controlplane.domain.services import Cluster, Endpoint, Service
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.strategies.situation import CurvePoint, Note
 from controlplane.domain.telemetry import Sample
-from controlplane.domain.topology import (
-    Cluster,
-    Datacenter,
-    Endpoint,
-    Fleet,
-    GatewayGroup,
-    Role,
-    Service,
-)
+from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 
 
 def entry(action: str = "fleet.apply", **changes: object) -> AuditEntry:

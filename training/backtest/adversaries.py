@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from controlplane.domain.features import FEATURE_NAMES
 from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms, utilization
 from controlplane.domain.strategies.situation import LearnedModel, Network
-from controlplane.domain.topology import StrategyName
 from training.backtest.contestant import contestant
 from training.backtest.lane import lane
 from training.backtest.loop import Course, play

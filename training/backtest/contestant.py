@@ -7,8 +7,8 @@ what a strategy proposes is what happens, and no guard has a say.
 from dataclasses import dataclass
 
 from controlplane.domain.errors import Invalid
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.registry import LEARNED, STRATEGIES
-from controlplane.domain.topology import StrategyName
 
 BARE, DITHER = "bare", "dither"
 

@@ -12,10 +12,11 @@ from controlplane.domain.guardrails.envelope import judge
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.reserves import mustered
 from controlplane.domain.guardrails.state import GuardState, Verdict
+from controlplane.domain.services import Cluster, Endpoint, Service
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import Center, LearnedModel, Shares, Situation
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended
-from controlplane.domain.topology import Cluster, Datacenter, Endpoint, Role, Service
+from controlplane.domain.topology import Datacenter, Role
 from controlplane.domain.units import BASIS_POINTS, to_basis_points
 from training.backtest.contestant import Contestant
 from training.simulation.world import World

@@ -6,7 +6,7 @@ from itertools import chain
 
 import numpy as np
 
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.services import StrategyName
 from models.artifact import ModelArtifact
 from models.examination import Check
 from training.dataset import Dataset

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.candidates import GRID
 from controlplane.domain.strategies.greybox import RESIDUAL_LIMIT
 from controlplane.domain.strategies.projection import MEMORY_PERIODS
 from controlplane.domain.strategies.queue_law import CenterLaw
-from controlplane.domain.topology import StrategyName
 from models.artifact import ModelArtifact
 from models.forward import predict
 from training.dataset import Dataset

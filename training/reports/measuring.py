@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.errors import Invalid
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.candidates import GRID
-from controlplane.domain.topology import StrategyName
 from models.artifact import ModelArtifact
 from models.reports.report import DataFacts, Predictor, Report
 from training.dataset import COLUMNS, Dataset, table

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.candidates import GRID
-from controlplane.domain.topology import StrategyName
 from models.reports.report import Curve, Scene
 from training.dataset import Dataset
 from training.reports.bands import BANDS, figure, figures, thinned

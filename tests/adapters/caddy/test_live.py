@@ -28,8 +28,9 @@ from controlplane.domain.routing.route import (
     Route,
     TextMatchType,
 )
+from controlplane.domain.services import LoadBalancing
 from controlplane.domain.snapshot import Snapshot
-from controlplane.domain.topology import Fleet, LoadBalancing
+from controlplane.domain.topology import Fleet
 from controlplane.ports.outside import Artifact
 from tests.live_proxies import Client, caddy, free_port
 from tests.proxied_site import GROUP, fleet, service, snapshot

@@ -18,7 +18,7 @@ from controlplane.domain.routing.route import (
     PathMatch,
     Route,
 )
-from controlplane.domain.topology import LoadBalancing
+from controlplane.domain.services import LoadBalancing
 from tests.proxied_site import GROUP, fleet, snapshot
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -17,16 +17,9 @@ from controlplane.adapters.envoy.clearance import ClearanceOptions
 from controlplane.adapters.envoy.plane import EnvoyPlane, PlaneOptions
 from controlplane.adapters.envoy.preflight import Preflight, find_envoy
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
+from controlplane.domain.services import Cluster, Endpoint, Service
 from controlplane.domain.snapshot import Snapshot, build
-from controlplane.domain.topology import (
-    Cluster,
-    Datacenter,
-    Endpoint,
-    Fleet,
-    GatewayGroup,
-    Role,
-    Service,
-)
+from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 
 CENTERS = {"east": Role.PRIMARY, "west": Role.SAME_CITY}
 GROUP = "edge"

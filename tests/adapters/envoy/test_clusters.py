@@ -8,8 +8,8 @@ from envoy.config.endpoint.v3 import endpoint_pb2
 
 from controlplane.adapters.envoy import clusters
 from controlplane.adapters.envoy.render import Renderer
+from controlplane.domain.services import Cluster, Endpoint, LoadBalancing, Service
 from controlplane.domain.snapshot import ServiceEndpoints
-from controlplane.domain.topology import Cluster, Endpoint, LoadBalancing, Service
 from tests.adapters.envoy.site import SMALL, service, snapshot
 
 HALVES = {"east": 5_000, "west": 5_000}

@@ -12,7 +12,8 @@ import pytest
 from benchmarks.live_envoy import backend, envoy, free_ports, ready
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 from controlplane.adapters.envoy.plane import EnvoyPlane
-from controlplane.domain.topology import GatewayGroup, Service
+from controlplane.domain.services import Service
+from controlplane.domain.topology import GatewayGroup
 from tests.adapters.envoy.site import CENTERS, fleet, plane, prefix, service, snapshot
 
 GROUPS = ("edge", "partners")

@@ -20,7 +20,8 @@ from controlplane.domain.routing.route import (
     SlowQueue,
     VersionWeight,
 )
-from controlplane.domain.topology import GatewayGroup, RetryPolicy
+from controlplane.domain.services import RetryPolicy
+from controlplane.domain.topology import GatewayGroup
 from tests.adapters.envoy.echoes import Echo, at, listening, publish, served, site
 from tests.adapters.envoy.site import GROUP
 

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.live_envoy import Child, backend, free_ports, stats
 from controlplane.adapters.envoy.clusters import cluster_name
-from controlplane.domain.topology import Cluster, Endpoint, LoadBalancing, Service
+from controlplane.domain.services import Cluster, Endpoint, LoadBalancing, Service
 from tests.adapters.envoy.site import Live, running
 from tests.adapters.envoy.test_live import Load, until_healthy
 

@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.adapters.haproxy.backends import Reach, section
 from controlplane.adapters.haproxy.targets import Target
-from controlplane.domain.topology import LoadBalancing
+from controlplane.domain.services import LoadBalancing
 from tests.proxied_site import fleet, snapshot
 
 

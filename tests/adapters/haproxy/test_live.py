@@ -18,8 +18,9 @@ from controlplane.adapters.haproxy.socket import RuntimeSocket
 from controlplane.adapters.processes import LocalProcesses
 from controlplane.domain.errors import Rejected
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
+from controlplane.domain.services import LoadBalancing
 from controlplane.domain.snapshot import Snapshot
-from controlplane.domain.topology import Fleet, LoadBalancing
+from controlplane.domain.topology import Fleet
 from controlplane.ports.outside import Artifact
 from tests.live_proxies import Client, free_port, program
 from tests.proxied_site import GROUP, fleet, service, snapshot

@@ -24,16 +24,9 @@ from controlplane.domain.routing.callers.policies import (
 from controlplane.domain.routing.route import Route
 from controlplane.domain.routing.tls import Certificate, TlsVersion
 from controlplane.domain.routing.zones import Zone
+from controlplane.domain.services import Cluster, Endpoint, Service
 from controlplane.domain.snapshot import build
-from controlplane.domain.topology import (
-    Cluster,
-    Datacenter,
-    Endpoint,
-    Fleet,
-    GatewayGroup,
-    Role,
-    Service,
-)
+from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 from tests.caller_site import CONSUMERS, KEY, POLICIES, ROUTES, cases, echo
 from tests.credentials import authority, fingerprint, store
 from tests.live_proxies import Client, free_port, haproxy, is_closed, write

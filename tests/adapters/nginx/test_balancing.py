@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from controlplane.adapters.nginx.render import NginxOptions, render
-from controlplane.domain.topology import LoadBalancing
+from controlplane.domain.services import LoadBalancing
 from tests.proxied_site import GROUP, fleet, snapshot
 
 

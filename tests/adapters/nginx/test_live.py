@@ -16,8 +16,9 @@ from controlplane.adapters.nginx.program import NginxProgram, NginxProgramOption
 from controlplane.adapters.nginx.render import NginxOptions, render
 from controlplane.adapters.processes import LocalProcesses
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
+from controlplane.domain.services import LoadBalancing
 from controlplane.domain.snapshot import Snapshot
-from controlplane.domain.topology import Fleet, LoadBalancing
+from controlplane.domain.topology import Fleet
 from controlplane.ports.outside import Artifact
 from tests.live_proxies import Client, free_port, program
 from tests.proxied_site import GROUP, fleet, service, snapshot

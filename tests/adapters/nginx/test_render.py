@@ -8,7 +8,7 @@ import pytest
 from controlplane.adapters.nginx.quoting import comment, name, plain, without_names, word
 from controlplane.adapters.nginx.render import NginxOptions, render
 from controlplane.domain.routing.route import Condition, PathMatch, PathMatchType, Route
-from controlplane.domain.topology import LoadBalancing
+from controlplane.domain.services import LoadBalancing
 from tests.proxied_site import GROUP, fleet, snapshot
 
 GOLDEN = Path(__file__).parent / "golden"

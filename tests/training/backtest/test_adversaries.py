@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from controlplane.domain.features import FEATURE_NAMES
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.queue_law import response_time_ms
-from controlplane.domain.topology import StrategyName
 from tests.training.backtest.playing import W1
 from training.backtest.adversaries import (
     ASKING,

@@ -3,7 +3,7 @@
 import pytest
 
 from controlplane.domain.errors import Invalid
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.services import StrategyName
 from training.backtest.contestant import contestant
 
 

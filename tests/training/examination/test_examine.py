@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from controlplane.domain.topology import StrategyName
+from controlplane.domain.services import StrategyName
 from models.examination import Check
 from tests.training import poisons
 from tests.training.examination.fitted import fitted

@@ -5,13 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
+from controlplane.domain.services import Cluster, Endpoint, Service
 from controlplane.domain.strategies.candidates import GRID, objective
 from controlplane.domain.strategies.networks import projected_rows
 from controlplane.domain.strategies.projection import fitted_uses
 from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.strategies.situation import Center, LearnedModel, Situation
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended
-from controlplane.domain.topology import Cluster, Datacenter, Endpoint, Role, Service
+from controlplane.domain.topology import Datacenter, Role
 from training.dataset import METRICS, CenterSeries, Dataset
 from training.learning.projection import greybox_ms, projected_inputs, total_load
 from training.simulation import simulator, weather

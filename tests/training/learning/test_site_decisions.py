@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from controlplane.adapters.predictor import learned
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import LearnedModel, Shares, Situation
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended
-from controlplane.domain.topology import Role, StrategyName
+from controlplane.domain.topology import Role
 from tests.domain.two_centers import centers as declared_centers
 from tests.domain.two_centers import codes, make_service
 from training.learning.law_fit import Declared

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from controlplane.domain.errors import Invalid
+from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.candidates import GRID
-from controlplane.domain.topology import StrategyName
 from models.artifact import ModelArtifact
 from models.forward import predict
 from models.reports import encoding
