@@ -27,6 +27,9 @@ FloatArray = NDArray[np.float64]
 STRIDES = (1, 3) * 25 + (1,)
 # Loads that are explained as well as this are explained.
 EXPLAINED = 1e-9
+# Rows that differ less than this (the ratio of largest and smallest singular value) would make
+# the noise of loads into demand.
+WELL_CONDITIONED = 30.0
 # Periods begin a little early or late.
 PUNCTUAL = 0.9
 
@@ -72,7 +75,8 @@ def region_rows(situation: Situation, published: RegionShares) -> tuple[SourceRe
 def demand(rows: FloatArray, loads: FloatArray) -> FloatArray:
     """Load of each region that best explains the loads of the data centres.
 
-    The maximum of the likelihood of Poisson counts, by expectation maximisation:
+    The maximum of the likelihood of Poisson counts. Where rows differ well, that is the solution of
+    rows^T L = l, unless some L is negative; else by expectation maximisation:
     L_r <- L_r (sum_c s_rc l_c / sum_k L_k s_kc)^stride, then scaled to the total. It never turns
     negative, and rows that are alike share what they cannot be told apart by.
 
@@ -88,6 +92,9 @@ def demand(rows: FloatArray, loads: FloatArray) -> FloatArray:
     found = np.full(len(rows), total / len(rows))
     if not total > 0:
         return found
+    solved = _solved(rows, np.where(reached, loads, 0.0))
+    if solved is not None:
+        return solved
     for stride in STRIDES:
         explained = found @ rows
         ratio = np.divide(loads, explained, out=np.zeros_like(loads), where=explained > 0)
@@ -96,6 +103,15 @@ def demand(rows: FloatArray, loads: FloatArray) -> FloatArray:
         if np.all(np.abs(ratio[reached] - 1.0) < EXPLAINED):
             break
     return found
+
+
+def _solved(rows: FloatArray, loads: FloatArray) -> FloatArray | None:
+    """The load of each region that explains all loads to the last; None where none does."""
+    found, _, rank, singular = np.linalg.lstsq(rows.T, loads, rcond=None)
+    if rank < len(rows) or singular[0] > WELL_CONDITIONED * singular[-1] or found.min() < 0:
+        return None
+    unexplained = np.abs(found @ rows - loads).max()
+    return np.asarray(found) if unexplained <= EXPLAINED * loads.sum() else None
 
 
 def since_move(situation: Situation, center: Center) -> tuple[Sample, ...]:

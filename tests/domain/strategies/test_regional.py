@@ -5,7 +5,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from controlplane.domain.services import RegionalRule, StrategyName
@@ -255,6 +255,7 @@ def test_a_reserve_that_has_joined_takes_what_the_others_cannot() -> None:
     st.tuples(*[st.floats(1.0, 150.0)] * 3),
     st.tuples(*[st.floats(40.0, 150.0)] * 3),
 )
+@example((1.0, 119.0, 4.0), (40.0, 40.0, 67.0))
 def test_nobody_stays_critical_while_another_has_room(
     demand: tuple[float, ...], full_rps: tuple[float, ...]
 ) -> None:
