@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from controlplane.domain.instances.ejection import Limits
+from controlplane.domain.health.ejection import Limits
 from gateway.lease import FAILURES
 from gateway.polling import Source
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import structlog
 
 from controlplane.domain.errors import NotFound, Retryable
-from controlplane.domain.instances.ejection import Event, Limits, State
+from controlplane.domain.health.ejection import Event, Limits, State
 from controlplane.domain.instances.placement import Instance
 from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.services import HealthCheck

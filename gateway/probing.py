@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import time
 
-from controlplane.domain.instances.ejection import Event
+from controlplane.domain.health.ejection import Event
 from gateway.directory import Directory, Doubt
 
 MOST_AT_ONCE = 64

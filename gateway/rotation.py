@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from controlplane.domain.errors import NotFound
+from controlplane.domain.health.ejection import WELL, Event, Health, Limits, State, after
 from controlplane.domain.instances.connections import least_of_two
-from controlplane.domain.instances.ejection import WELL, Event, Health, Limits, State, after
 from controlplane.domain.instances.hashing import bounded, consistent
 from controlplane.domain.instances.placement import (
     EVERY_VERSION,

@@ -94,15 +94,42 @@ class Cluster:
     standby: bool = False
 
 
+class CheckKind(StrEnum):
+    """What an active check does: ask a path for 200, connect, or run a named command for exit 0."""
+
+    HTTP = "http"
+    TCP = "tcp"
+    COMMAND = "command"
+
+
+class AllDown(StrEnum):
+    """What holds when no endpoint of a service looks well, in every layer.
+
+    `hold` goes on as it was, `open` uses every endpoint, `closed` uses none.
+    """
+
+    HOLD = "hold"
+    OPEN = "open"
+    CLOSED = "closed"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthCheck:
-    """Active HTTP check that gateways run against each endpoint."""
+    """Active check of each endpoint, by observers and, as far as they can, by gateways.
+
+    Attributes:
+        path: of `http`; any answer but 200 is a failure.
+        command: name of a command that observers know, for `command`; gateways cannot run it.
+        interval_ms: from start to start. Thresholds are results in a row.
+    """
 
     path: str = "/healthz"
     interval_ms: int = 250
     timeout_ms: int = 200
     healthy_threshold: int = 2
     unhealthy_threshold: int = 2
+    kind: CheckKind = CheckKind.HTTP
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +173,7 @@ class Service:
         alarm_cpu: level (0..1) over which a sample starts a cycle at once and `threshold` sheds.
         timeout_ms: whole request, retries included.
         dither: whether its split may be shifted a little, by chance, so that more can be learned.
+        all_down: what holds when none of its endpoints looks well.
     """
 
     name: str
@@ -160,6 +188,7 @@ class Service:
     class_of_service: ServiceClass = ServiceClass.STANDARD
     regional: RegionalRule = RegionalRule()
     dither: bool = False
+    all_down: AllDown = AllDown.HOLD
 
     @property
     def centers(self) -> tuple[Cluster, ...]:

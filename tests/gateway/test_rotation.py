@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from controlplane.domain.errors import NotFound
-from controlplane.domain.instances.ejection import Event, Limits, State
+from controlplane.domain.health.ejection import Event, Limits, State
 from controlplane.domain.services import LoadBalancing, Service
 from gateway.rotation import Rotation, Wish
 from tests.gateway.fleet import configured, fleet, service

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.domain.instances.ejection import WELL, Event, Health, Limits, State, after
+from controlplane.domain.health.ejection import WELL, Event, Health, Limits, State, after
 
 LIMITS = Limits()
 
