@@ -107,3 +107,10 @@ def test_samples_of_before_the_last_move_tell_nothing() -> None:
     assert len(since_move(moved, north)) == 1
     silent = replace(situation, window=ServiceWindow(service="stations"))
     assert since_move(silent, north) == ()
+
+
+def test_loads_that_no_demand_explains_are_all_somebodys() -> None:
+    rows = np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    found = demand(rows, np.array([10.0, 90.0, 30.0]))
+    assert found.sum() == pytest.approx(130.0)
+    assert 0.0 < found[0] < found[1]
