@@ -54,13 +54,14 @@ class ClusterHealth:
     """One cluster of a service in a data centre.
 
     Attributes:
-        standby: it takes what the others of its data centre cannot serve.
+        weight, standby: as declared.
         failing: its requests fail, as gateways and clients tell, whatever its checks say.
     """
 
     datacenter: str
     cluster: str
     endpoints: tuple[EndpointHealth, ...]
+    weight: int = 100
     standby: bool = False
     failing: bool = False
 
@@ -138,7 +139,7 @@ class ObserverHealth:
     """One observer.
 
     Attributes:
-        heard_s: its last report, UTC epoch seconds.
+        heard_s: its last report, UTC epoch seconds; since_s: when it came to this state.
         endpoints: how many it has an opinion about.
     """
 
@@ -146,6 +147,7 @@ class ObserverHealth:
     state: ObserverState
     heard_s: float
     endpoints: int
+    since_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,154 @@
+"""A picture of health as findings: what is down, what cannot be believed, what was held.
+
+Called by `engine.health`. One finding for a cluster, not for each of its endpoints: a dead cluster
+of a hundred is one trouble.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from controlplane.domain.findings import Observation, Severity
+from controlplane.domain.health.picture import (
+    CenterHealth,
+    ClusterHealth,
+    Health,
+    ObserverState,
+    Place,
+    ServiceHealth,
+)
+from controlplane.domain.health.states import EndpointState
+from controlplane.domain.services import AllDown
+
+# Endpoints that are named in one finding.
+MOST_NAMED = 5
+# Shorter than this a silence or a disagreement is told nobody: observers do not see a fall at the
+# same moment.
+TOLD_AFTER_S = 2.0
+HELD_BY: Mapping[AllDown, str] = {
+    AllDown.HOLD: "all_down: hold: what it had is used as before, and no traffic moves",
+    AllDown.OPEN: "all_down: open: every endpoint is used, and no traffic moves",
+    AllDown.CLOSED: "all_down: closed: no endpoint is used; gateways answer 503",
+}
+NOT_OBSERVED = "no state changes and nothing is evacuated until most observers are believed again"
+
+
+def observations(health: Health, now_s: float) -> Iterator[Observation]:
+    """Everything that is wrong, by subject."""
+    yield from _observers(health, now_s)
+    dead = [one for one in health.centers.values() if one.down]
+    for center in dead:
+        yield _center_down(center)
+    names = {one.datacenter for one in dead}
+    for service in health.services.values():
+        yield from _service(service, names)
+
+
+def _observers(health: Health, now_s: float) -> Iterator[Observation]:
+    doubted = [
+        one
+        for one in health.observers
+        if one.state is not ObserverState.HEARD and now_s - one.since_s >= TOLD_AFTER_S
+    ]
+    if health.held and 2 * len(doubted) >= len(health.observers):
+        names = ", ".join(f"{one.name} ({one.state})" for one in doubted)
+        yield Observation(
+            code="observers_lost",
+            subject="observers",
+            message=f"{len(doubted)} of {len(health.observers)} observers cannot be believed: "
+            f"{names}; look at their network and start them again",
+            held=NOT_OBSERVED,
+            severity=Severity.CRITICAL,
+        )
+    for one in doubted:
+        what = (
+            "has not reported: it is stopped or cannot reach the control plane"
+            if one.state is ObserverState.SILENT
+            else "sees no endpoint well that others see well: it is cut off itself"
+        )
+        yield Observation(
+            code=f"observer_{one.state}",
+            subject=f"observer/{one.name}",
+            message=f"observer {one.name} {what}",
+            held="its word does not count",
+        )
+
+
+def _center_down(center: CenterHealth) -> Observation:
+    return Observation(
+        code="datacenter_down",
+        subject=f"datacenter/{center.datacenter}",
+        message=f"data centre {center.datacenter} is down: none of the endpoints of its "
+        f"{len(center.down_services)} services is usable",
+        severity=Severity.CRITICAL,
+    )
+
+
+def _service(service: ServiceHealth, dead: set[str]) -> Iterator[Observation]:
+    if service.all_down:
+        yield Observation(
+            code="all_down",
+            subject=f"service/{service.service}",
+            message=f"no endpoint of service {service.service} looks well in any data centre"
+            f"{_reason(service)}",
+            held=HELD_BY[service.policy],
+            severity=Severity.CRITICAL,
+        )
+        return
+    for place in service.places:
+        if place.down and place.datacenter not in dead:
+            yield _place_down(service, place)
+        for cluster in place.clusters:
+            yield from _cluster(service, place, cluster)
+
+
+def _place_down(service: ServiceHealth, place: Place) -> Observation:
+    return Observation(
+        code="service_down",
+        subject=f"service/{service.service} datacenter/{place.datacenter}",
+        message=f"service {service.service} has no usable endpoint in {place.datacenter}; "
+        "elsewhere it has",
+        severity=Severity.CRITICAL,
+    )
+
+
+def _cluster(service: ServiceHealth, place: Place, cluster: ClusterHealth) -> Iterator[Observation]:
+    subject = f"service/{service.service} datacenter/{place.datacenter}"
+    subject += f" cluster/{cluster.cluster}" if cluster.cluster else ""
+    if cluster.failing:
+        yield Observation(
+            code="requests_fail",
+            subject=subject,
+            message="most requests to this cluster fail, as gateways and clients tell, whatever "
+            "its checks say",
+            held="the cluster gets no requests until its checks pass and its time out is over",
+            severity=Severity.CRITICAL,
+        )
+    unhealthy = [one for one in cluster.endpoints if one.state is EndpointState.UNHEALTHY]
+    if unhealthy and not place.down:
+        names = ", ".join(one.key.name for one in unhealthy[:MOST_NAMED])
+        more = f" and {len(unhealthy) - MOST_NAMED} more" if len(unhealthy) > MOST_NAMED else ""
+        why = next((f": {one.why}" for one in unhealthy if one.why), "")
+        yield Observation(
+            code="endpoints_unhealthy",
+            subject=subject,
+            message=f"{len(unhealthy)} of {len(cluster.endpoints)} endpoints fail their checks: "
+            f"{names}{more}{why}",
+            held="they get no requests",
+        )
+    flapping = [one.key.name for one in cluster.endpoints if one.flapping]
+    if flapping:
+        yield Observation(
+            code="endpoints_flapping",
+            subject=subject,
+            message=f"checks of {', '.join(flapping[:MOST_NAMED])} pass and fail by turns",
+            held="one that is out stays out until its checks pass for longer than usual",
+        )
+
+
+def _reason(service: ServiceHealth) -> str:
+    reasons = (
+        one.why
+        for place in service.places
+        for cluster in place.clusters
+        for one in cluster.endpoints
+    )
+    return next((f": {why}" for why in reasons if why), "")

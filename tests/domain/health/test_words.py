@@ -1,0 +1,98 @@
+"""The picture as findings."""
+
+from dataclasses import replace
+
+from controlplane.domain.findings import Severity
+from controlplane.domain.health.checks import Verdict
+from controlplane.domain.health.judging import Evidence
+from controlplane.domain.health.picture import Health, ObserverState
+from controlplane.domain.health.quorum import Opinion
+from controlplane.domain.health.words import observations
+from controlplane.domain.services import AllDown, Service
+from tests.domain.health.site import cluster, evidence, next_picture, saying, service
+
+SHOP = service()
+
+
+def codes(health: Health, now_s: float = 100.0) -> list[tuple[str, str]]:
+    return [(one.code, one.subject) for one in observations(health, now_s)]
+
+
+def seen(*unhealthy: int, declared: Service = SHOP) -> Health:
+    return next_picture(declared, evidence({"own": saying(declared, unhealthy)}))
+
+
+def test_all_well_says_nothing() -> None:
+    assert codes(seen()) == []
+
+
+def test_unhealthy_endpoints_of_a_cluster_are_one_finding() -> None:
+    (found,) = observations(seen(11), 100.0)
+    assert (found.code, found.severity) == ("endpoints_unhealthy", Severity.WARNING)
+    assert found.subject == "service/shop datacenter/east"
+    assert "1 of 2 endpoints fail their checks: 10.0.0.1:11: refused" in found.message
+    many = service(clusters=(cluster("east", 8), cluster("west", 2)))
+    health = next_picture(many, evidence({"own": saying(many, range(10, 17))}))
+    (found,) = observations(health, 100.0)
+    assert "10.0.0.1:14 and 2 more" in found.message
+
+
+def test_a_named_cluster_is_named() -> None:
+    declared = service(clusters=(cluster("east", 2, "blue"), cluster("west", 2)))
+    assert codes(seen(15, declared=declared)) == [
+        ("endpoints_unhealthy", "service/shop datacenter/east cluster/blue")
+    ]
+
+
+def test_a_dead_centre_is_one_finding_and_not_one_for_each_service() -> None:
+    assert codes(seen(10, 11)) == [("datacenter_down", "datacenter/east")]
+
+
+def test_a_service_that_is_down_in_a_centre_that_lives() -> None:
+    health = seen(10, 11)
+    east = replace(health.centers["east"], down=False)
+    health = replace(health, centers={**health.centers, "east": east})
+    assert codes(health) == [("service_down", "service/shop datacenter/east")]
+
+
+def test_all_down_says_what_the_policy_does() -> None:
+    for policy in AllDown:
+        (found,) = observations(seen(10, 11, 20, 21, declared=service(policy)), 100.0)
+        assert (found.code, found.subject) == ("all_down", "service/shop")
+        assert found.held.startswith(f"all_down: {policy}")
+        assert found.message.endswith(": refused")
+
+
+def test_without_a_reason_none_is_told() -> None:
+    opinions = dict.fromkeys(saying(SHOP), Opinion(verdict=Verdict.UNHEALTHY))
+    (found,) = observations(next_picture(SHOP, evidence({"own": opinions})), 100.0)
+    assert found.message.endswith("in any data centre")
+
+
+def test_requests_that_fail_and_checks_that_flap() -> None:
+    flapping = {key: replace(one, flapping=key.port == 20) for key, one in saying(SHOP).items()}
+    facts: Evidence = evidence({"own": flapping}, failing=frozenset({("shop", "east", "")}))
+    assert codes(next_picture(SHOP, facts)) == [
+        ("datacenter_down", "datacenter/east"),
+        ("requests_fail", "service/shop datacenter/east"),
+        ("endpoints_flapping", "service/shop datacenter/west"),
+    ]
+
+
+def test_observers_that_cannot_be_believed_are_told_after_a_while() -> None:
+    blind = saying(SHOP, (10, 11, 20, 21))
+    facts = evidence({"a": blind, "b": saying(SHOP), "c": saying(SHOP)})
+    health = next_picture(SHOP, facts)
+    assert codes(health) == []
+    assert codes(health, 103.0) == [("observer_blind", "observer/a")]
+
+
+def test_a_lost_majority_is_an_alarm() -> None:
+    health = next_picture(SHOP, evidence({"a": saying(SHOP, (10, 11, 20, 21)), "b": saying(SHOP)}))
+    silent = tuple(replace(one, state=ObserverState.SILENT) for one in health.observers[:1])
+    health = replace(health, observers=(*silent, *health.observers[1:]))
+    assert codes(health) == []
+    assert codes(health, 103.0) == [
+        ("observers_lost", "observers"),
+        ("observer_silent", "observer/a"),
+    ]
