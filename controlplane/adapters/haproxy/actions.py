@@ -25,7 +25,7 @@ def of_request(route: Route) -> Iterator[str]:
     elif route.response is not None:
         yield _response(route.response)
     elif route.redirect is not None:
-        yield _redirect(route.redirect)
+        yield from _redirect(route.redirect)
     if route.queue is not None:
         full = f"{{ queue gt {route.queue.waiting} }}"
         yield f"http-request deny deny_status 503 if {full}"
@@ -56,13 +56,16 @@ def _response(response: FixedResponse) -> str:
     return f"{answer} content-type {word(response.content_type)} string {word(response.body)}"
 
 
-def _redirect(redirect: Redirect) -> str:
+def _redirect(redirect: Redirect) -> Iterator[str]:
     scheme = redirect.scheme or SCHEME
     host = redirect.host.replace("%", "%%") or "%[req.hdr(host)]"
     path = redirect.path.replace("%", "%%") or "%[path]"
-    query = "" if "?" in redirect.path else "%[var(txn.query)]"
+    query = ""
+    if "?" not in redirect.path:
+        yield 'http-request set-var-fmt(txn.query) "?%[query]" if { query -m len gt 0 }'
+        query = "%[var(txn.query)]"
     place = word(f"{scheme}://{host}{path}{query}")
-    return f"http-request return status {redirect.status} hdr location {place}"
+    yield f"http-request return status {redirect.status} hdr location {place}"
 
 
 def _rewrite(route: Route, rewrite: Rewrite) -> Iterator[str]:
