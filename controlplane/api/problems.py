@@ -111,10 +111,18 @@ async def _on_validation(request: Request, error: Exception) -> Response:
         faults = error.errors()
     errors = [_fault(fault) for fault in faults[:100]]
     first = errors[0]["message"] if errors else "it does not have the expected shape"
+    if _undeclared(request, faults):
+        first = "its body is not declared as JSON; send Content-Type: application/json"
     return respond(
         request,
         Invalid("request_invalid", f"the request cannot be used: {first}", {"errors": errors}),
     )
+
+
+def _undeclared(request: Request, faults: Sequence[Mapping[str, object]]) -> bool:
+    """Whether a body could not be read because it came as a form, as curl sends it by itself."""
+    unread = any(f.get("loc") == ("body",) and isinstance(f.get("input"), bytes) for f in faults)
+    return unread and "json" not in request.headers.get("content-type", "")
 
 
 def _fault(fault: Mapping[str, object]) -> dict[str, object]:

@@ -4,7 +4,7 @@ A route itself is a document as in the fleet file, so that what was read can be 
 are 0..1 here and ten-thousandths inside.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 from controlplane.api.fleet_document.reading import NAME
 from controlplane.api.fleet_document.rendering import plain_route
 from controlplane.api.wire import Text, Wire, stamp
-from controlplane.domain.routing.conflicts import Conflict
+from controlplane.domain.routing.conflicts import Conflict, ConflictKind
 from controlplane.domain.routing.life.gates import Verdict
 from controlplane.domain.routing.life.release import Gate, Gray, GrayBy, GrayStep, Life, Release
 from controlplane.domain.routing.life.revision import RouteRevision
@@ -22,6 +22,15 @@ from controlplane.engine.fleets import FleetChange
 from controlplane.engine.route_edits import MOST_STEPS, RouteItem
 
 Document = dict[str, Any]
+_CONFLICTS: Mapping[ConflictKind, str] = {
+    ConflictKind.BY_ID: "{route} and {other} can mean the same request{where}, "
+    "and only their ids put one before the other",
+    ConflictKind.NEVER_REACHED: "{other} takes every request of {route}{where}",
+    ConflictKind.NEVER_FULFILLED: "no request can be like {route}{detail}",
+    ConflictKind.OPEN_WHITELIST: "{route} lets unlisted paths of {other} pass{where}",
+    ConflictKind.OTHER_HOST: "requests for {host} no longer reach {route}{detail}, "
+    "because {other} gives that host routes of its own",
+}
 Why = Annotated[Text, Field(max_length=500, description="For the audit log.")]
 Name = Annotated[StrictStr, Field(pattern=rf"^{NAME.pattern}$")]
 
@@ -205,11 +214,14 @@ def change_of(
 
 def conflict_of(conflict: Conflict) -> ConflictOut:
     """A conflict on the wire."""
-    words = f"route {conflict.route}"
-    words += f" and route {conflict.other}" if conflict.other else ""
-    words += f" on host {conflict.host}" if conflict.host else ""
-    words += f": {conflict.kind}"
-    words += f" ({conflict.detail})" if conflict.detail else ""
+    where = f" on host {conflict.host}" if conflict.host not in ("", "*") else ""
+    words = _CONFLICTS[conflict.kind].format(
+        route=_named(conflict.route),
+        other=_named(conflict.other),
+        host=conflict.host,
+        where=where,
+        detail=f" ({conflict.detail})" if conflict.detail else "",
+    )
     return ConflictOut(
         kind=conflict.kind.name.lower(),
         route=conflict.route,
@@ -217,6 +229,11 @@ def conflict_of(conflict: Conflict) -> ConflictOut:
         host=conflict.host,
         message=words,
     )
+
+
+def _named(subject: str) -> str:
+    """A route, or a whitelist, which says so itself."""
+    return subject if subject.startswith("whitelist/") else f"route {subject}"
 
 
 def revision_of(revision: RouteRevision) -> RevisionOut:

@@ -47,7 +47,7 @@ def lines(error: ControlPlaneError) -> Iterator[str]:
                 yield f"  {_finding(finding, file)}"
     for name, value in error.details.items():
         if name not in HIDDEN_DETAILS and value not in (None, "", [], {}):
-            yield f"  {name}: {value}"
+            yield f"  {name}: {_plain(value)}"
 
 
 def report(error: ControlPlaneError) -> int:
@@ -74,8 +74,15 @@ def _finding(finding: Mapping[str, object], file: str) -> str:
         if isinstance(value, int) and value > 0:
             place.append(str(value))
     head = ":".join(place) if place else _subject(finding)
-    message = str(finding.get("message", ""))
+    # Some words of the server begin with the place already.
+    where = f"line {finding.get('line')}, column {finding.get('column')}: "
+    message = str(finding.get("message", "")).removeprefix(where).removeprefix(f"{head}: ")
     return f"{head}: {message}" if head else message
+
+
+def _plain(value: object) -> str:
+    """A detail without Python's quotes and brackets."""
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _subject(finding: Mapping[str, object]) -> str:

@@ -62,6 +62,12 @@ def differences(
             print(f"{indent}{name}: {old} -> {new}")
 
 
+def members(value: Mapping[str, object], indent: str = "") -> None:
+    """Print one line for each member of a JSON object, in its own order."""
+    for name, member in value.items():
+        print(f"{indent}{name}: {json.dumps(member)}")
+
+
 def when(value: object) -> str | None:
     """A time of the API (RFC 3339 text or UTC epoch seconds) as local clock time to the second."""
     if isinstance(value, str) and value:

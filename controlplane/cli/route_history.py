@@ -41,7 +41,12 @@ def diff_route(
         return
     if before == after:
         output.note("no difference")
-    output.differences(before or {}, after or {})
+    elif not before or not after:
+        sign, word = ("+", "new") if after else ("-", "gone")
+        output.note(f"the whole route is {word}")
+        output.members(after or before, f"{sign} ")
+    else:
+        output.differences(before, after)
 
 
 def _revision(found: Sequence[Mapping[str, Any]], number: int) -> tuple[Any, Any]:

@@ -1,6 +1,6 @@
 """A route as commands tell it: where it stands, how its gray release goes, what meets it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controlplane.cli import output
@@ -20,13 +20,15 @@ def tell(answer: Mapping[str, Any], as_json: bool) -> None:
 
 def show(route: Mapping[str, Any]) -> None:
     """Print where a route stands, and how its gray release goes."""
+    if route["life"] == "new":
+        output.note(f"nothing is kept of route {route['id']}")
+        return
     gray = route["gray"]
     output.facts(
         (
             ("route", route["id"]),
             ("life", route["life"]),
-            ("author", route["author"] or None),
-            ("changed", output.when(route["changed"])),
+            *_changed(route),
             *(
                 ()
                 if gray is None
@@ -38,6 +40,13 @@ def show(route: Mapping[str, Any]) -> None:
             ),
         )
     )
+
+
+def _changed(route: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Of what is on its way or retired; the history tells it of what is full."""
+    if route["author"]:
+        yield "author", route["author"]
+        yield "changed", output.when(route["changed"])
 
 
 def step(gray: Mapping[str, Any]) -> str:

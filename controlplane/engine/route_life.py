@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from controlplane.domain.access import AccessRole, Principal
 from controlplane.domain.decisions import Trigger
-from controlplane.domain.errors import NotFound
+from controlplane.domain.errors import Conflict, NotFound
 from controlplane.domain.routing.conflicts import Conflict as RouteConflict
 from controlplane.domain.routing.conflicts import conflicts
 from controlplane.domain.routing.life.gates import Verdict
@@ -220,8 +220,15 @@ class RouteLife:
             return named.route_after
         for newest in await self._parts.store.revisions(route_id, RECENT):
             # A gray release left the old form in force.
-            if newest.event != LifeEvent.GRAY:
-                return replace(newest, after=newest.before).route_after
+            if newest.event == LifeEvent.GRAY:
+                continue
+            if not newest.before:
+                raise Conflict(
+                    "revision_without_route",
+                    f"route {route_id} was not published before revision {newest.number}: "
+                    "name a revision, or retire the route",
+                )
+            return replace(newest, after=newest.before).route_after
         raise NotFound("revision_not_found", f"route {route_id} was never published")
 
     async def _edit(

@@ -50,3 +50,20 @@ def test_an_export_says_what_it_writes_otherwise() -> None:
     assert "name: plain-1-" in exported.text
     names = [draft.route.id for draft in imported(exported.text).routes]
     assert names == ["Plain_1", "b"]
+
+
+def test_a_large_export_is_taken_back() -> None:
+    hosts = ("a.example", "b.example")
+    routes = [
+        Route(
+            id=f"r{n}",
+            service="tickets",
+            hosts=hosts,
+            methods=("GET", "PUT"),
+            conditions=(Condition(name="h", value="v"),),
+        )
+        for n in range(150)
+    ]
+    text = write(routes, RouteFormat.HTTP_ROUTE, Fleet()).text
+    assert "&id" not in text
+    assert len(imported(text).routes) == 150

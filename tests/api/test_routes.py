@@ -149,6 +149,12 @@ async def test_every_error_of_a_document_has_its_place(declared: httpx.AsyncClie
     assert (answer.status_code, answer.json()["code"]) == (422, "fleet_invalid")
     found = [(one["line"], one["path"]) for one in answer.json()["errors"]]
     assert found == [(1, "service"), (2, "path.value"), (3, "id")]
+    answer = await declared.put("/v1/routes/v2", content="routes:\n  - {service: tickets}\n")
+    (fault,) = answer.json()["errors"]
+    assert fault["message"] == (
+        "the document is a list of routes; allowed: one route's own keys, without `routes:` and "
+        "the list"
+    )
     answer = await declared.put("/v1/routes/TICKETS-API", json=ROUTE)
     assert "looks like route tickets-api" in answer.json()["detail"]
 
@@ -167,9 +173,7 @@ async def test_conflicts_are_named_when_a_route_is_written(declared: httpx.Async
     content = await done(await declared.put("/v1/routes/v2", json=first))
     (conflict,) = content["conflicts"]  # type: ignore[misc]
     assert conflict["kind"] == "never_reached"
-    assert conflict["message"] == (
-        "route tickets-api and route v2 on host *: another route takes every request before it"
-    )
+    assert conflict["message"] == ("route v2 takes every request of route tickets-api")
 
 
 async def test_a_lost_update_is_a_failed_precondition(declared: httpx.AsyncClient) -> None:
@@ -238,7 +242,7 @@ async def test_a_match_says_who_wins_and_who_is_next(
 ) -> None:
     found = await match(declared, path="/api//tickets/%61?q=1")
     assert (found["path"], found["status"]) == ("/api/tickets/a", None)
-    assert found["reason"] == "no longer path matches whose conditions hold"
+    assert found["reason"] == "its prefix is the longest whose conditions hold"
     assert found["next"] == "everything-else"
     assert found["document"]["id"] == found["route"]  # type: ignore[index]
     (loser,) = found["losers"]  # type: ignore[misc]
@@ -252,6 +256,9 @@ async def test_a_match_says_who_wins_and_who_is_next(
     assert (await match(declared, path="/x"))["route"] == "everything-else"
     answer = await declared.post("/v1/routes:match", json={"path": "/", "gateway": "nowhere"})
     assert (answer.status_code, answer.json()["code"]) == (404, "gateway_group_not_found")
+    answer = await declared.post("/v1/routes:match", json={"path": "/", "source": "300.1.1.1"})
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, "body.source")
+    assert (await match(declared, path="/x", source="10.0.0.1"))["route"] == "everything-else"
     answer = await declared.post("/v1/routes:match", json={"path": "/", "draft": "none"})
     assert answer.json()["code"] == "draft_not_found"
 
@@ -268,3 +275,16 @@ async def test_what_a_check_holds_is_named_in_the_answer(declared: httpx.AsyncCl
     (held,) = content["held"]  # type: ignore[misc]
     assert held["route"] == got["routes"][1]["id"]
     assert "must get status 404, and gets route everything-else" in held["reason"]
+
+
+async def test_a_body_that_is_not_declared_as_json_says_what_to_send(
+    declared: httpx.AsyncClient,
+) -> None:
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = await declared.post("/v1/routes:match", content='{"path": "/"}', headers=form)
+    assert answer.status_code == 422
+    assert "send Content-Type: application/json" in answer.json()["detail"]
+    answer = await declared.post(
+        "/v1/routes:match", content="[]", headers={"Content-Type": "application/json"}
+    )
+    assert "Content-Type" not in answer.json()["detail"]

@@ -52,6 +52,23 @@ def test_a_finding_without_a_place_shows_its_subject() -> None:
     assert list(failures.lines(error))[1:] == ["  sample 3: no load", "  words"]
 
 
+def test_a_place_is_said_once() -> None:
+    faults = [
+        {"line": 1, "column": 2, "message": "line 1, column 2: no kind"},
+        {"path": "query.plane", "message": "query.plane: unknown"},
+    ]
+    error = errors.Invalid("bad", "bad", {"errors": faults, "file": "a.yaml"})
+    assert list(failures.lines(error))[1] == "  a.yaml:1:2: no kind"
+    assert list(failures.lines(errors.Invalid("bad", "bad", {"errors": faults[1:]})))[1] == (
+        "  query.plane: unknown"
+    )
+
+
+def test_a_list_of_details_is_read_as_words() -> None:
+    error = errors.Refused("mass_removal", "refused", {"items": ["orders", "sale"]})
+    assert list(failures.lines(error))[1] == "  items: orders, sale"
+
+
 def test_other_details_follow_and_empty_ones_do_not(capsys: pytest.CaptureFixture[str]) -> None:
     error = errors.Refused("too_much", "refused", {"limit": 0.3, "force": "--force", "note": ""})
     assert failures.report(error) == 5

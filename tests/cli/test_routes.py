@@ -37,7 +37,8 @@ def test_a_route_from_draft_to_retired(declared: Run, server: Server, tmp_path: 
     assert heads == "ID LIFE HOSTS METHODS MATCH PATH ACTION ASKS GRAY"
     assert row == "v2 draft * GET PathPrefix /api/v2 tickets - -"
     done = declared("routes", "diff", "v2").out.splitlines()
-    assert 'service: null -> "tickets"' in done
+    assert '+ service: "tickets"' in done
+    assert declared("routes", "diff", "v2").err == "the whole route is new\n"
     gray = declared("routes", "gray", "v2", "--steps", "5%:60,20%")
     assert "gray: user 5.0 % (1 of 2)" in said(gray)
     assert "user 20.0 % (2 of 2)" in declared("routes", "step", "v2").out
@@ -52,11 +53,16 @@ def test_a_route_from_draft_to_retired(declared: Run, server: Server, tmp_path: 
     changed = declared("routes", "diff", "v2", "--revision", number, "--json").out
     assert json.loads(changed)["before"] is None
     assert declared("routes", "diff", "v2", "--revision", "9999").code == 3
+    assert "author" not in declared("routes", "show", "v2").out
     assert "life: retired" in said(declared("routes", "retire", "v2"))
     assert '"/api/v2"' in declared("routes", "show", "v2").out
     assert "life: full" in said(declared("routes", "publish", "v2"))
     declared("routes", "retire", "v2")
-    assert "life: new" in said(declared("routes", "discard", "v2"))
+    number = declared("routes", "history", "v2").out.splitlines()[1].split()[0]
+    gone = declared("routes", "diff", "v2", "--revision", number)
+    assert (gone.err, gone.out[:2]) == ("the whole route is gone\n", "- ")
+    dropped = declared("routes", "discard", "v2")
+    assert (dropped.out, dropped.err) == ("", "nothing is kept of route v2\n")
     assert declared("routes", "show", "v2").code == 3
     assert json.loads(declared("routes", "history", "--json").out)[0]["event"] == "retire"
 
@@ -81,10 +87,7 @@ def test_conflicts_are_said_beside_the_answer(declared: Run, tmp_path: Path) -> 
     file = tmp_path / "route.yaml"
     file.write_text(text, encoding="utf-8")
     done = declared("routes", "write", "v2", "-f", str(file))
-    assert done.err == (
-        "note: route tickets-api and route v2 on host *: another route takes every request "
-        "before it\n"
-    )
+    assert done.err == ("note: route v2 takes every request of route tickets-api\n")
     file.write_text("service: none\n", encoding="utf-8")
     done = declared("routes", "write", "v2", "-f", str(file))
     assert done.code == 2
@@ -129,7 +132,7 @@ def test_a_match_in_words(declared: Run, tmp_path: Path) -> None:
         "path: /api/v2",
         "route: v2",
         "service: tickets",
-        "because: no longer path matches whose conditions hold",
+        "because: its prefix is the longest whose conditions hold",
         "host rule: *",
         "next: everything-else",
     ]

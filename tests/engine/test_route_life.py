@@ -112,7 +112,7 @@ async def test_a_rollback_is_byte_equal(house: House) -> None:
 
 
 async def test_a_rollback_needs_an_earlier_form(house: House) -> None:
-    with pytest.raises(Conflict, match="took route r away"):
+    with pytest.raises(Conflict, match="r was not published before revision"):
         await house.life.rollback("r", WISH)
     with pytest.raises(NotFound, match="never published"):
         await house.life.rollback("nobody", WISH)
@@ -123,6 +123,10 @@ async def test_a_rollback_needs_an_earlier_form(house: House) -> None:
         await house.life.rollback("r", WISH, revision.number)
     with pytest.raises(NotFound, match="revision 99"):
         await house.life.rollback("r", WISH, 99)
+    await house.life.retire("q", WISH)
+    retired, _ = await house.life.revisions("q", 5)
+    with pytest.raises(Conflict, match="took route q away"):
+        await house.life.rollback("q", WISH, retired.number)
 
 
 async def test_the_whole_table_goes_back_to_a_generation(house: House) -> None:

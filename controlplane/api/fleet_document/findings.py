@@ -77,7 +77,7 @@ class Findings:
         number = f"{self.count} or more" if self.count >= MOST_COUNTED else str(self.count)
         raise Invalid(
             "fleet_invalid",
-            f"the fleet document has {number} error(s): line {first.line}, column "
+            f"the document has {number} error(s): line {first.line}, column "
             f"{first.column}: {first.path} is {first.found}; allowed: {first.allowed}{rest}",
             {"errors": [as_plain(finding) for finding in ordered], "count": self.count},
         )

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from controlplane.api.fleet_document.findings import Enough, Findings
 from controlplane.api.fleet_document.lookalikes import forms
-from controlplane.api.fleet_document.nodes import Table, compose
+from controlplane.api.fleet_document.nodes import Scalar, Table, compose
 from controlplane.api.fleet_document.reading import Place
 from controlplane.api.fleet_document.routes import Surroundings, addressed_route
 from controlplane.api.fleet_document.sections import fleet
@@ -55,11 +55,20 @@ def parse_route(text: str, route_id: str, fleet: Fleet, now_s: float) -> Route:
     with suppress(Enough):
         root = compose(text, findings) or Table(line=1, column=1, entries=(), size=1)
         place = Place(node=root, path="", findings=findings)
+        _refuse_list(place)
         parsed = addressed_route(place, around, route_id)
         _check_look(place, route_id, fleet)
         check_zones(place, replace(fleet, routes=(parsed,), l4_routes=()))
     findings.raise_if_any()
     return parsed
+
+
+def _refuse_list(place: Place) -> None:
+    """Report a fleet file, or its list of routes, where one route is wanted."""
+    entries = place.node.entries if isinstance(place.node, Table) else ()
+    if any(isinstance(key, Scalar) and key.text == "routes" for key, _ in entries):
+        place.report("one route's own keys, without `routes:` and the list", "a list of routes")
+        raise Enough
 
 
 def _check_look(place: Place, route_id: str, fleet: Fleet) -> None:

@@ -7,10 +7,9 @@ import dataclasses
 from collections.abc import Mapping
 from enum import StrEnum
 
-import yaml
-
 from controlplane.api.fleet_document.routes import rfc3339
 from controlplane.api.fleet_document.sections import FLEET_KEYS
+from controlplane.api.yaml_text import yaml_text
 from controlplane.domain.fleet_order import normalized, ordered
 from controlplane.domain.routing.callers.policies import Grant, Jwt
 from controlplane.domain.routing.route import FunctionCall, HeaderChanges, Route, RouteCheck
@@ -18,16 +17,10 @@ from controlplane.domain.services import Service
 from controlplane.domain.sources import DeclaredSource
 from controlplane.domain.topology import Fleet
 
-_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-
 
 def render(fleet: Fleet) -> str:
     """The fleet as YAML in canonical order."""
-    content = document(fleet)
-    text: str = yaml.dump(
-        content, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, default_flow_style=None
-    )
-    return text
+    return yaml_text(document(fleet), flow=None)
 
 
 def document(fleet: Fleet) -> dict[str, object]:

@@ -5,10 +5,11 @@ draft published.
 """
 
 import asyncio
+from ipaddress import ip_address
 from typing import Annotated
 
 from fastapi import APIRouter
-from pydantic import Field, StrictStr
+from pydantic import AfterValidator, Field, StrictStr
 
 from controlplane.api.dependencies import Services, Viewer
 from controlplane.api.fleet_document.rendering import plain_route
@@ -34,6 +35,13 @@ Token = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$
 Value = Annotated[Text, Field(max_length=8_192)]
 
 
+def _address(text: str) -> str:
+    """An IP address, or "" for a request that comes from nowhere."""
+    if text:
+        ip_address(text)
+    return text
+
+
 class RequestIn(Wire):
     """A request as a client sends it; the query follows the path."""
 
@@ -41,7 +49,7 @@ class RequestIn(Wire):
     host: Annotated[Text, Field(max_length=255)] = "localhost"
     method: Annotated[StrictStr, Field(pattern=r"^[A-Z][A-Z-]{0,31}$")] = "GET"
     headers: dict[Token, Value] = Field(default_factory=dict, max_length=MOST_HEADERS)
-    source: Annotated[Text, Field(max_length=45)] = ""
+    source: Annotated[Text, Field(max_length=45), AfterValidator(_address)] = ""
     gateway: Name | None = None
     draft: Name | None = None
 

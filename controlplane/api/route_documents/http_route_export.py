@@ -6,13 +6,12 @@ What the standard cannot say is a note. Ids come back by an annotation.
 import re
 from collections.abc import Sequence
 
-import yaml
-
 from controlplane.api.route_documents.http_route import GROUP, ID_ANNOTATION, KIND
 from controlplane.api.route_documents.http_route_filters import FULL, PREFIX
 from controlplane.api.route_documents.http_route_matches import ANYTHING
 from controlplane.api.route_documents.naming import marked
 from controlplane.api.route_documents.omissions import Exported, Omission, left_out, omission
+from controlplane.api.yaml_text import yaml_stream
 from controlplane.domain.routing.expressions import of_template
 from controlplane.domain.routing.route import (
     Condition,
@@ -52,7 +51,6 @@ MOST_HOSTNAMES = 16
 # Of Services whose endpoints do not share one.
 USUAL_PORT = 80
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", re.ASCII)
-_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 Plain = dict[str, object]
 
 
@@ -67,8 +65,7 @@ def http_route_text(routes: Sequence[Route], fleet: Fleet) -> Exported:
             notes.append(note)
         if note is None or not note.left_out:
             found.append(_resource(route, ports.get(route.service, USUAL_PORT)))
-    text = yaml.dump_all(found, Dumper=_DUMPER, sort_keys=False, allow_unicode=True)
-    return Exported(text=text, notes=tuple(notes))
+    return Exported(text=yaml_stream(found), notes=tuple(notes))
 
 
 def _port(fleet: Fleet, name: str) -> int:

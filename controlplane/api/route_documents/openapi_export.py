@@ -6,15 +6,13 @@ path and method; what is more is a note. Each operation is tagged with its servi
 
 from collections.abc import Iterator, Sequence
 
-import yaml
-
 from controlplane.api.route_documents.omissions import Exported, Omission, left_out, omission
 from controlplane.api.route_documents.openapi import ID_EXTENSION, METHODS
+from controlplane.api.yaml_text import yaml_text
 from controlplane.domain.routing.expressions import of_template
 from controlplane.domain.routing.route import PathMatchType, Route
 
 SAID = frozenset({"id", "service", "path", "hosts", "methods"})
-_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def openapi_text(routes: Sequence[Route]) -> Exported:
@@ -41,8 +39,7 @@ def openapi_text(routes: Sequence[Route]) -> Exported:
         "info": {"title": "Routes of Signalbox", "version": "1"},
         "paths": paths,
     }
-    text = yaml.dump(document, Dumper=_DUMPER, sort_keys=False, allow_unicode=True)
-    return Exported(text=text, notes=tuple(notes))
+    return Exported(text=yaml_text(document), notes=tuple(notes))
 
 
 def _unsayable(route: Route) -> Omission | None:

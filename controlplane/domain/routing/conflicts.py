@@ -31,7 +31,7 @@ _EXPRESSION = PathMatchType.REGULAR_EXPRESSION
 class ConflictKind(StrEnum):
     """What is wrong."""
 
-    BY_ID = "two routes can mean the same request, and only their ids put one before the other"
+    BY_ID = "only ids put one of two routes before the other"
     NEVER_REACHED = "another route takes every request before it"
     NEVER_FULFILLED = "no request can be like it"
     OPEN_WHITELIST = "it lets unlisted paths of a whitelist pass"

@@ -10,6 +10,7 @@ from controlplane.domain.routing.route import Condition, FixedResponse, PathMatc
 
 # Above every priority that a route may declare.
 FIRST = 1_000_000
+_SUBJECT = "whitelist/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +28,15 @@ class Whitelist:
     status: int = 403
 
 
+def is_refusal(route: Route) -> bool:
+    """Whether a route is the refusal of a whitelist; ids that are declared have no slash."""
+    return route.id.startswith(_SUBJECT)
+
+
 def refusal(whitelist: Whitelist) -> Route:
     """The route that refuses what is not listed."""
     return Route(
-        id=f"whitelist/{whitelist.id}",
+        id=f"{_SUBJECT}{whitelist.id}",
         path=PathMatch(),
         hosts=whitelist.hosts,
         conditions=whitelist.channel,

@@ -57,6 +57,16 @@ TRANSITIONS: Mapping[tuple[Life, LifeEvent], Life] = {
     (Life.RETIRED, LifeEvent.ROLLBACK): Life.FULL,
     (Life.NEW, LifeEvent.ROLLBACK): Life.FULL,
 }
+_CANNOT: Mapping[LifeEvent, str] = {
+    LifeEvent.WRITE: "be written",
+    LifeEvent.DISCARD: "be discarded",
+    LifeEvent.GRAY: "begin a gray release",
+    LifeEvent.STEP: "take a step",
+    LifeEvent.STOP: "stop being gray",
+    LifeEvent.PUBLISH: "be published",
+    LifeEvent.RETIRE: "be retired",
+    LifeEvent.ROLLBACK: "be rolled back",
+}
 _INSTEAD: Mapping[Life, str] = {
     Life.NEW: "write it first",
     Life.DRAFT: "publish it, start its gray release, or discard it",
@@ -71,7 +81,7 @@ def after(route_id: str, life: Life, event: LifeEvent) -> Life:
     if (life, event) not in TRANSITIONS:
         raise Conflict(
             "route_life",
-            f"route {route_id} is {life}, so it cannot have {event}: {_INSTEAD[life]}",
+            f"route {route_id} is {life}, so it cannot {_CANNOT[event]}: {_INSTEAD[life]}",
             {"life": life, "event": event},
         )
     return TRANSITIONS[life, event]

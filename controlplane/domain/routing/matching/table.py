@@ -18,7 +18,7 @@ from controlplane.domain.routing.matching.request import Request
 from controlplane.domain.routing.matching.rule import Rule, ordered_rules, rule_of
 from controlplane.domain.routing.precedence import host_patterns, pattern
 from controlplane.domain.routing.route import PathMatchType, Route
-from controlplane.domain.routing.whitelist import Whitelist, refusal
+from controlplane.domain.routing.whitelist import Whitelist, is_refusal, refusal
 
 Rules = tuple[Rule, ...]
 
@@ -28,8 +28,9 @@ class Reason(StrEnum):
 
     EXACT = "its path is the route's"
     TEMPLATE = "its path fits the route's template"
-    PREFIX = "no longer path matches whose conditions hold"
+    PREFIX = "its prefix is the longest whose conditions hold"
     EXPRESSION = "no path matches, and the route's expression does"
+    UNLISTED = "nothing that the whitelist lists matches"
     NO_HOST = "no route has its host"
     NO_ROUTE = "no route of its host matches"
 
@@ -196,6 +197,8 @@ class Table:
         if rule is None:
             return _NO_ROUTE
         reason = REASONS[rule.route.path.type]
+        if reason is Reason.PREFIX and is_refusal(rule.route):
+            reason = Reason.UNLISTED
         return Match(route=rule.route, reason=reason, parameters=rule.parameters(request.path))
 
 

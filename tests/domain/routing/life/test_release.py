@@ -28,6 +28,8 @@ def test_what_the_table_does_not_name_is_a_conflict_that_says_what_to_do(
     if (life, event) in TRANSITIONS:
         assert after("r", life, event) is TRANSITIONS[life, event]
         return
-    with pytest.raises(Conflict, match=f"route r is {life}, so it cannot have {event}: ") as caught:
+    with pytest.raises(
+        Conflict, match=f"route r is {life}, so it cannot [a-z ]+: [a-z]+"
+    ) as caught:
         after("r", life, event)
     assert caught.value.details == {"life": life, "event": event}

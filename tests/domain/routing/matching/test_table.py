@@ -96,6 +96,8 @@ def test_a_whitelist_refuses_what_is_not_listed_of_its_channel() -> None:
     from_app = {"x-channel": "app"}
     assert got(table, "/listed", host="x", headers=from_app) == "listed"
     assert got(table, "/other", host="x", headers=from_app) == "whitelist/app"
+    refused = Request(path="/other", host="x", headers=from_app)
+    assert table.match(refused, 0.0).reason is Reason.UNLISTED
     assert got(table, "/other", host="x") == "all"
 
 
