@@ -37,7 +37,12 @@ def expressible(snapshot: Snapshot, gateway: str, left_out: Mapping[str, str]) -
     section = snapshot.content.routes
     services = {s.service for s in snapshot.content.endpoints.services}
     strange = {route.id: words for route in section.routes if (words := _strange(route))}
-    declared = Declared(routes=section.routes, whitelists=section.whitelists, services=services)
+    declared = Declared(
+        routes=section.routes,
+        whitelists=section.whitelists,
+        services=services,
+        l4_routes=section.l4_routes,
+    )
     found = selected(declared, gateway, CADDY, {**strange, **left_out})
     guards = _guards(section, gateway)
     lost = {

@@ -26,6 +26,7 @@ def expressible(snapshot: Snapshot, gateway: str, left_out: Mapping[str, str]) -
             routes=routes.routes,
             whitelists=routes.whitelists,
             services={s.service for s in snapshot.content.endpoints.services},
+            l4_routes=routes.l4_routes,
         ),
         gateway,
         NGINX,

@@ -13,7 +13,7 @@ from controlplane.domain.findings import Observation
 from controlplane.domain.routing.compiling.choices import choices
 from controlplane.domain.routing.matching.normalization import normalized
 from controlplane.domain.routing.precedence import pattern
-from controlplane.domain.routing.route import Route
+from controlplane.domain.routing.route import L4Route, Route
 from controlplane.domain.routing.whitelist import Whitelist, refusal
 
 # Stands for a parameter where a path is checked.
@@ -27,10 +27,12 @@ class Plane:
     Attributes:
         title: its name in sentences.
         refused: action -> what its requests get instead, in words.
+        takes_ports: whether it gets L4 routes.
     """
 
     title: str
     refused: Mapping[str, str]
+    takes_ports: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,7 @@ class Declared:
     routes: Iterable[Route]
     whitelists: Iterable[Whitelist]
     services: Collection[str]
+    l4_routes: Iterable[L4Route] = ()
 
 
 def selected(
@@ -69,6 +72,7 @@ def selected(
             notes += _refused(route, plane)
         else:
             notes.append(fault)
+    notes += _without_ports(declared.l4_routes, gateway, plane)
     return Selection(routes=tuple(kept), notes=tuple(notes))
 
 
@@ -108,6 +112,21 @@ def _refused(route: Route, plane: Plane) -> Iterator[Observation]:
         if getattr(route, action):
             reason = f"{plane.title} cannot do its {action}: use another kind of gateway"
             yield _note("route_action_refused", route, reason, f"its requests get {instead}")
+
+
+def _without_ports(routes: Iterable[L4Route], gateway: str, plane: Plane) -> Iterator[Observation]:
+    """Connections that a plane for HTTP does not take."""
+    if plane.takes_ports:
+        return
+    for route in sorted(routes, key=lambda r: r.id):
+        if not route.gateways or gateway in route.gateways:
+            yield Observation(
+                code="l4_route_not_expressible",
+                subject=f"l4/{route.id}",
+                message=f"L4 route {route.id}: {plane.title} gets HTTP routes only: name gateway "
+                "groups of another kind in its `gateways`",
+                held=f"nobody listens on port {route.port} for it there",
+            )
 
 
 def _note(code: str, route: Route, reason: str, held: str) -> Observation:

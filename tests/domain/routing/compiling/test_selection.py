@@ -2,12 +2,14 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 from controlplane.domain.routing.compiling.choices import choices
 from controlplane.domain.routing.compiling.pcre import whole
 from controlplane.domain.routing.compiling.selection import Declared, Plane, crowded, selected
 from controlplane.domain.routing.route import (
     FunctionCall,
+    L4Route,
     PathMatch,
     PathMatchType,
     Route,
@@ -22,6 +24,22 @@ def _codes(*routes: Route, left_out: dict[str, str] | None = None) -> list[tuple
     declared = Declared(routes=routes, whitelists=(), services={"web"})
     found = selected(declared, "edge", PLANE, left_out or {})
     return [(note.code, note.subject) for note in found.notes]
+
+
+def test_a_plane_for_http_says_which_ports_it_does_not_take() -> None:
+    l4_routes = [
+        L4Route(id="b", service="web", port=5433, gateways=("edge",)),
+        L4Route(id="a", service="web", port=5432),
+        L4Route(id="c", service="web", port=5434, gateways=("inner",)),
+    ]
+    declared = Declared(routes=(), whitelists=(), services={"web"}, l4_routes=l4_routes)
+    found = selected(declared, "edge", PLANE, {})
+    assert [(note.code, note.subject) for note in found.notes] == [
+        ("l4_route_not_expressible", "l4/a"),
+        ("l4_route_not_expressible", "l4/b"),
+    ]
+    assert found.notes[0].held == "nobody listens on port 5432 for it there"
+    assert selected(declared, "edge", replace(PLANE, takes_ports=True), {}).notes == ()
 
 
 def _route(name: str, path: str = "/a", kind: PathMatchType = PathMatchType.EXACT) -> Route:
