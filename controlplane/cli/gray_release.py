@@ -43,7 +43,10 @@ def start_gray(
     reason: ReasonOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Put a draft in force for a part of the traffic, and more of it step by step."""
+    """Put a draft in force for a part of the traffic.
+
+    More of it gets the new route step by step.
+    """
     from controlplane.cli.client import json_body
 
     wanted: dict[str, object] = {

@@ -77,7 +77,10 @@ def import_routes(
     reason: ReasonOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Add the routes of FILE, or replace those of the same ids; a bad item is left out."""
+    """Add the routes of a file of another format.
+
+    Those of the same ids are replaced, and a bad item is left out.
+    """
     from controlplane.cli.client import Body
 
     params: dict[str, Any] = {
@@ -110,7 +113,10 @@ def export_routes(
     host: Annotated[str, typer.Option("--host", help="Only routes of this host.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Print the declared routes as a file; what it does not say goes to standard error."""
+    """Print the declared routes as such a file.
+
+    What it does not say goes to standard error.
+    """
     params = {"format": form.value, "service": service or None, "host": host or None}
     answer = connect(context).get(EXPORT, params)
     if as_json:

@@ -36,7 +36,10 @@ def write_route(
     reason: ReasonOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Keep the route of FILE, as it stands in a fleet file, as a draft."""
+    """Keep the route of FILE as a draft.
+
+    The file has one route: the keys of an item of `routes` in a fleet file.
+    """
     from controlplane.cli.client import Body
 
     body = Body(content=read_text(file, MOST_BYTES).encode(), media_type="application/yaml")
@@ -52,7 +55,10 @@ def publish_route(
     reason: ReasonOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Put a draft, gray or retired route in force for all traffic, if its checks hold."""
+    """Put a route in force for all traffic.
+
+    It was a draft, gray or retired. A check that fails refuses it.
+    """
     _act(context, route_id, ":publish", {"reason": reason}, as_json)
 
 
@@ -62,7 +68,10 @@ def retire_route(
     reason: ReasonOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Take a route away; its last form is kept and can be published again."""
+    """Take a route away.
+
+    Its last form is kept and can be published again.
+    """
     _act(context, route_id, ":retire", {"reason": reason}, as_json)
 
 
@@ -72,7 +81,10 @@ def stop_gray(
     reason: ReasonOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Give all traffic of a gray release back to the old route; the new one is a draft again."""
+    """Give all traffic back to the old route.
+
+    The one that was gray is a draft again.
+    """
     _act(context, route_id, ":stop", {"reason": reason}, as_json)
 
 
@@ -85,7 +97,10 @@ def step_gray(
     reason: ReasonOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Take a step of a gray release by hand, whatever its gate says."""
+    """Take a step of a gray release by hand.
+
+    Its gate is not asked.
+    """
     wanted = {"reason": reason, "step": None if step is None else step - 1}
     _act(context, route_id, ":step", wanted, as_json)
 
@@ -96,7 +111,10 @@ def discard_route(
     reason: ReasonOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Drop a draft, or what is left of a retired route; a published one is retired."""
+    """Drop a draft, or what is left when retired.
+
+    A published route is retired.
+    """
     params = {"reason": reason or None}
     answer = connect(context).send("DELETE", path_of(ROUTES, route_id), params=params)
     tell(answer, as_json)
@@ -120,7 +138,10 @@ def roll_back(
     reason: ReasonOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Publish an earlier form of a route, or of the whole table, byte for byte."""
+    """Publish an earlier form, byte for byte.
+
+    Of one route, or of the whole table.
+    """
     if (route_id is None) == (generation is None):
         raise Invalid("option_invalid", "give a route's id, or --generation for the whole table")
     if route_id is not None:

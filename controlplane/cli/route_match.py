@@ -35,7 +35,10 @@ def match_request(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell which route a request gets, why, and which would be next."""
+    """Tell which route a request gets, and why.
+
+    Also which would be next, and why the others lost.
+    """
     from controlplane.cli.client import json_body
 
     wanted = {

@@ -5,6 +5,7 @@ and `route_files`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -19,6 +20,9 @@ ROUTES = "/v1/routes"
 LIST = "/v1/routes:list"
 
 app = typer.Typer(help="Routes: their lives, and which one a request gets.", no_args_is_help=True)
+
+# Of a time that is to come, and of one that is past.
+_TIMES = {"valid_from": ("not before", "since"), "valid_until": ("until", "over since")}
 
 IdArgument = Annotated[str, typer.Argument(help="The route's id.")]
 
@@ -53,7 +57,10 @@ def list_routes(
 
 @app.command("show")
 def show_route(context: typer.Context, route_id: IdArgument, as_json: JsonOption = False) -> None:
-    """Show a route: what is published, what is on its way, and how its gray release goes."""
+    """Show what is published and what is on its way.
+
+    Also how a gray release goes.
+    """
     found = connect(context).get(path_of(ROUTES, route_id))
     if as_json:
         output.emit(found)
@@ -97,5 +104,10 @@ def _asked(route: Mapping[str, Any]) -> Iterator[str]:
     yield from (one["name"] for one in route.get("functions", []))
     if "cohort" in route:
         yield "cohort"
-    if "valid_until" in route:
-        yield f"until {output.when(route['valid_until'])}"
+    yield from (_time(word, route[key]) for key, word in _TIMES.items() if key in route)
+
+
+def _time(words: tuple[str, str], value: str) -> str:
+    """When a route begins or ends, in the word for what is to come or for what is past."""
+    past = datetime.fromisoformat(value) <= datetime.now(UTC)
+    return f"{words[past]} {output.when(value)}"

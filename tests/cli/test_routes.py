@@ -144,3 +144,18 @@ def test_a_match_in_words(declared: Run, tmp_path: Path) -> None:
     assert json.loads(done.out)["status"] == 400
     for wrong in ("shop.example/x", "http://[x/"):
         assert declared("routes", "match", wrong).code == 2
+
+
+@pytest.mark.parametrize(
+    ("key", "time", "shown"),
+    [
+        ("valid_from", "2901-01-01", "not before"),
+        ("valid_until", "2901-01-01", "until"),
+        ("valid_until", "2001-01-01", "over since"),
+    ],
+)
+def test_a_list_says_when_a_route_begins_or_is_over(
+    declared: Run, tmp_path: Path, key: str, time: str, shown: str
+) -> None:
+    write(declared, tmp_path, f"service: tickets\n{key}: {time}T12:00:00Z\n")
+    assert f"tickets {shown} {time}" in said(declared("routes", "list", "--life", "draft"))
