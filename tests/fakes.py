@@ -20,6 +20,7 @@ from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample
 from controlplane.ports.learning import StoredModel
 from tests.fake_fleets import MemoryAuditLog, MemoryFleetStore, Outage
+from tests.fake_intents import MemoryIntentStore
 
 Place = tuple[float, str] | None
 LAST = (math.inf, "")
@@ -318,6 +319,7 @@ class MemoryStores:
     tokens: MemoryTokenStore = field(init=False)
     models: MemoryModelRegistry = field(init=False)
     jobs: MemoryJobStore = field(init=False)
+    intents: MemoryIntentStore = field(init=False)
 
     def __post_init__(self) -> None:
         self.audit = MemoryAuditLog(outage=self.outage)
@@ -329,3 +331,4 @@ class MemoryStores:
         self.tokens = MemoryTokenStore(audit=self.audit, outage=self.outage)
         self.models = MemoryModelRegistry(audit=self.audit, outage=self.outage)
         self.jobs = MemoryJobStore(audit=self.audit, outage=self.outage)
+        self.intents = MemoryIntentStore(audit=self.audit, outage=self.outage)

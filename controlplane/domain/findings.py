@@ -20,6 +20,7 @@ class Source(StrEnum):
     STORE = "store"
     MODELS = "models"
     JOBS = "jobs"
+    INTENTS = "intents"
 
 
 class Severity(StrEnum):

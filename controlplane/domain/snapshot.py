@@ -54,11 +54,29 @@ class CenterEndpoints:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceLimit:
+    """What one gateway lets through to a service; None is no limit.
+
+    Attributes:
+        concurrent: requests that the service gets at once, >= 1; `waiting`: further ones that
+            wait, >= 0. The rest is refused.
+        rate_rps: requests per second, > 0.
+    """
+
+    concurrent: int | None = None
+    waiting: int = 0
+    rate_rps: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceEndpoints:
     """How gateways reach one service.
 
     Strategy and capacities are not here: gateways need neither, and a change of them alone must
     not look like a change of configuration.
+
+    Attributes:
+        limit: only while an intent limits the service.
     """
 
     service: str
@@ -67,6 +85,7 @@ class ServiceEndpoints:
     retry: RetryPolicy
     timeout_ms: int
     centers: tuple[CenterEndpoints, ...]
+    limit: ServiceLimit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +222,21 @@ def assemble(content: Content) -> Snapshot:
     """Encode content into sections, digests and version (revision 0)."""
     sections = {section: canonical.encode(getattr(content, section)) for section in Section}
     digests = {section: canonical.digest(data) for section, data in sections.items()}
+    version = canonical.digest("".join(digests[section] for section in Section).encode())
+    return Snapshot(version=version, content=content, sections=sections, digests=digests)
+
+
+def revised(snapshot: Snapshot, content: Content) -> Snapshot:
+    """A snapshot (revision 0) with other content; sections that are the same are not encoded."""
+    changed = [
+        section
+        for section in Section
+        if getattr(content, section) is not getattr(snapshot.content, section)
+    ]
+    sections = {**snapshot.sections}
+    sections |= {section: canonical.encode(getattr(content, section)) for section in changed}
+    digests = {**snapshot.digests}
+    digests |= {section: canonical.digest(sections[section]) for section in changed}
     version = canonical.digest("".join(digests[section] for section in Section).encode())
     return Snapshot(version=version, content=content, sections=sections, digests=digests)
 

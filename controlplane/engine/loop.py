@@ -8,13 +8,13 @@ the last snapshot stays in force everywhere.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import structlog
 
 from controlplane.domain.decisions import Decision, Trigger
-from controlplane.domain.errors import Conflict, ControlPlaneError, Retryable
+from controlplane.domain.errors import Conflict, Retryable
 from controlplane.domain.findings import Observation, Source
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import Outcome
@@ -29,11 +29,13 @@ from controlplane.engine.intake import Intake
 from controlplane.engine.models import Models
 from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publication import Publication
+from controlplane.engine.publisher import Publisher, PublisherParts
 from controlplane.engine.punctuality import Punctuality
 from controlplane.engine.records import Records
 from controlplane.engine.rulings import bereft, rule
 from controlplane.engine.shadow import Ladder, states_of, trials_of
 from controlplane.engine.stages import Instruments, Stage
+from controlplane.engine.standing import Standing
 from controlplane.ports.stores import DecisionStore, SnapshotStore
 
 log = structlog.get_logger(__name__)
@@ -53,6 +55,7 @@ class LoopParts:
     records: Records
     publication: Publication
     pokes: Pokes
+    standing: Standing = field(default_factory=Standing)
 
 
 class ReconcileLoop:
@@ -75,7 +78,15 @@ class ReconcileLoop:
         self._stages = instruments.stages
         self._findings = instruments.findings
         self._decisions: dict[str, Decision] = {}
-        self._store_away = False
+        self._publisher = Publisher(
+            PublisherParts(
+                fleets=parts.fleets,
+                snapshots=parts.snapshots,
+                publication=parts.publication,
+                standing=parts.standing,
+            ),
+            instruments,
+        )
         self._unfinished: _Attempt | None = None
         self.outcomes: Counter[Outcome] = Counter()
         self.punctuality = Punctuality(cadence.cycle_s)
@@ -111,6 +122,8 @@ class ReconcileLoop:
         """One pass over the data's way."""
         if self._parts.fleets.current.generation == 0 or self._parts.fleets.held:
             return
+        if self._parts.pokes.urgent:
+            await self._hurry()
         if pokes:
             earlier = () if self._unfinished is None else self._unfinished.pokes
             self._unfinished = await self._attempt(tuple(dict.fromkeys((*earlier, *pokes))))
@@ -120,12 +133,13 @@ class ReconcileLoop:
 
     async def _attempt(self, pokes: tuple[Poke, ...]) -> "_Attempt":
         """Decide and build what the facts ask for now."""
-        facts = self._facts()
-        triggers = _triggers(facts, pokes)
+        standing = self._parts.standing
+        below = standing.below(self._parts.publication.current)
+        facts = self._facts(below)
+        held = standing.held(facts.fleet)
+        triggers = {k: v for k, v in _triggers(facts, pokes).items() if k not in held}
         with self._stages.measure(Stage.DECIDE):
-            result = await asyncio.to_thread(
-                _cycle, facts, triggers, self._parts.publication.current
-            )
+            result = await self._beside(asyncio.to_thread(_cycle, facts, triggers, below))
         undecided = facts.windows.keys() - triggers.keys()
         self._report(Step.DECIDE, result.faults, undecided)
         regions.report(self._findings, result.made, undecided)
@@ -136,9 +150,9 @@ class ReconcileLoop:
     async def _finish(self, attempt: "_Attempt") -> None:
         """Publish, or keep the attempt for when the store is back."""
         try:
-            revision = await self._publish(attempt.cycle.desired.snapshot)
+            revision = await self._publisher.publish(attempt.cycle.desired.snapshot)
         except Retryable as error:
-            self._hold(error)
+            self._publisher.hold(error)
             self._parts.pokes.again((), STORE_RETRY_S)
         except Conflict as error:
             log.warning("snapshot.second_writer", reason=error.message)
@@ -147,7 +161,7 @@ class ReconcileLoop:
             self._parts.pokes.again(attempt.pokes, STORE_RETRY_S)
         else:
             self._unfinished = None
-            self._store_away = False
+            self._publisher.away = False
             await self._settle(stamped(attempt.cycle.made, revision))
             self.punctuality.settled(attempt.pokes, self._now())
 
@@ -164,11 +178,32 @@ class ReconcileLoop:
             fault = by_subject[finding.observation.subject]
             log.error("service.failed", service=fault.service, step=step, exc_info=fault.error)
 
-    def _hold(self, error: ControlPlaneError) -> None:
-        """The store is away: said once; the stage counts each attempt."""
-        if not self._store_away:
-            log.warning("snapshot.store_away", reason=error.message)
-        self._store_away = True
+    async def _beside(self, work: Awaitable["_Cycle"]) -> "_Cycle":
+        """The result of a long computation; what is urgent does not wait for it."""
+        computing = asyncio.ensure_future(work)
+        try:
+            while not computing.done():
+                hurried = asyncio.ensure_future(self._parts.pokes.hurried())
+                await asyncio.wait({computing, hurried}, return_when=asyncio.FIRST_COMPLETED)
+                hurried.cancel()
+                if self._parts.pokes.urgent:
+                    await self._hurry()
+            return computing.result()
+        finally:
+            computing.cancel()
+
+    async def _hurry(self) -> None:
+        """Put intents over what is published, before anything else."""
+        self._parts.pokes.heard()
+        try:
+            saved = await self._publisher.republish()
+        except Conflict as error:
+            log.warning("snapshot.second_writer", reason=error.message)
+            await self._catch_up()
+            self._parts.pokes.poke(Trigger.OPERATOR)
+        else:
+            if not saved or self._publisher.base is None:
+                self._parts.pokes.again([Poke(trigger=Trigger.OPERATOR)], STORE_RETRY_S)
 
     async def _catch_up(self) -> None:
         """Take over what another writer stored, or bring a store that went back up to date.
@@ -186,9 +221,9 @@ class ReconcileLoop:
             else:
                 # An older copy was restored under us. Consumers never go back, so the store
                 # goes forward to what they have.
-                await self._append(current, revision)
+                await self._publisher.append(current, revision)
         except (Retryable, Conflict) as error:
-            self._hold(error)
+            self._publisher.hold(error)
 
     async def _settle(self, decisions: tuple[Decision, ...]) -> None:
         """The decisions are in force: remember, count, tell and record them."""
@@ -202,7 +237,7 @@ class ReconcileLoop:
             {name: self._decisions[name] for name in names if name in self._decisions}
         )
 
-    def _facts(self) -> Facts:
+    def _facts(self, below: Snapshot | None) -> Facts:
         parts = self._parts
         fleet = parts.fleets.current.fleet
         names = [service.name for service in fleet.services]
@@ -211,7 +246,7 @@ class ReconcileLoop:
             fleet=fleet,
             windows={name: parts.intake.window(name) for name in names},
             models=parts.models.champions,
-            shares=published_shares(parts.publication.current),
+            shares=published_shares(below),
             states=states_of(self._decisions, parts.models.since_s, fleet, now_s),
             cadence=self._cadence,
             limits=self._limits,
@@ -220,29 +255,8 @@ class ReconcileLoop:
             suspicions={name: parts.intake.suspicions.standing(name) for name in names},
             shadows=parts.models.shadows,
             trials=trials_of(self._decisions, parts.models.enrolled_s, fleet),
-            regions=published_regions(parts.publication.current),
+            regions=published_regions(below),
         )
-
-    async def _publish(self, wanted: Snapshot) -> int:
-        """Append and publish when the version is new; the revision in force afterwards."""
-        current = self._parts.publication.current
-        if current is not None and current.version == wanted.version:
-            return current.revision
-        return await self._append(wanted, 0 if current is None else current.revision)
-
-    async def _append(self, wanted: Snapshot, expected_revision: int) -> int:
-        with self._stages.measure(Stage.APPEND):
-            try:
-                stored = await self._parts.snapshots.append(wanted, expected_revision)
-            except Conflict:
-                found = await self._parts.snapshots.latest() if self._store_away else None
-                if found is None or found.version != wanted.version:
-                    raise
-                # An earlier try was committed after its deadline: it is what was wanted.
-                stored = found
-        self._parts.publication.publish(stored)
-        log.info("snapshot.published", revision=stored.revision, version=stored.version)
-        return stored.revision
 
 
 def _triggers(facts: Facts, pokes: Sequence[Poke]) -> dict[str, Trigger]:

@@ -38,6 +38,7 @@ class Pokes:
         self._wait_s = wait_s
         self._waiting: list[Poke] = []
         self._poked = asyncio.Event()
+        self._urgent = asyncio.Event()
 
     def poke(
         self,
@@ -50,9 +51,34 @@ class Pokes:
         self._waiting.append(Poke(trigger=trigger, services=chosen, due_s=due_s))
         self._poked.set()
 
+    def hurry(self) -> None:
+        """Ask that intents be put over what is published, now and whatever else is under way."""
+        self._urgent.set()
+        self._poked.set()
+
+    @property
+    def urgent(self) -> bool:
+        """Whether somebody hurries."""
+        return self._urgent.is_set()
+
+    async def hurried(self) -> None:
+        """Wait until somebody hurries."""
+        await self._urgent.wait()
+
+    def heard(self) -> None:
+        """Who hurried is served from here on."""
+        self._urgent.clear()
+
     async def take(self) -> list[Poke]:
-        """Wait for the first poke and for the burst around it, then hand over all of them."""
+        """Wait for the first poke and for the burst around it, then hand over all of them.
+
+        Nothing, at once, when somebody hurries: the burst can wait.
+        """
         await self._poked.wait()
+        if self.urgent:
+            if not self._waiting:
+                self._poked.clear()
+            return []
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._wait_s
         seen = 0

@@ -3,7 +3,7 @@
 Adapters implement them, `wiring` joins them, one behavioural suite per port runs on every
 implementation.
 
-- stores: fleet, snapshots, decisions, samples, minutes, jobs, tokens, audit
+- stores: fleet, snapshots, decisions, samples, minutes, jobs, intents, tokens, audit
 - learning: the trainer, the registry of models
 - outside: metric sources, data planes
 """

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from controlplane.domain.access import AuditEntry, Token
 from controlplane.domain.decisions import Decision, Split
+from controlplane.domain.intents.intent import Intent
 from controlplane.domain.jobs import Job
 from controlplane.domain.retraining import Coverage
 from controlplane.domain.routing.life.revision import RouteRevision
@@ -179,6 +180,28 @@ class JobStore(Protocol):
 
     async def unfinished(self) -> list[Job]:
         """Jobs that are queued or running, oldest first."""
+
+
+class IntentStore(Protocol):
+    """Intents; changes of all of them are numbered together."""
+
+    async def standing(self) -> list[Intent]:
+        """Those that have not ended, by number."""
+
+    async def change(self) -> int:
+        """Number of the newest change; 0 before the first."""
+
+    async def put(
+        self, intents: Sequence[Intent], expected_change: int, audit: Sequence[AuditEntry] = ()
+    ) -> None:
+        """Store intents, or their next states over the earlier ones, all or none; Conflict when
+        the newest change is not `expected_change`."""
+
+    async def by_id(self, intent_id: str) -> Intent:
+        """One intent; NotFound."""
+
+    async def recent(self, limit: int, before: int | None = None) -> list[Intent]:
+        """The latest made first; those with a number below `before` if given."""
 
 
 class TokenStore(Protocol):

@@ -11,12 +11,16 @@ from controlplane.engine.findings import Findings
 from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.intake import Intake
+from controlplane.engine.intent_course import IntentParts
+from controlplane.engine.intent_register import IntentRegister
+from controlplane.engine.intents import Intents
 from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publication import Publication
 from controlplane.engine.records import Records
 from controlplane.engine.stages import Instruments
+from controlplane.engine.standing import Standing
 from controlplane.engine.suspicion import SuspicionRules, Suspicions
 from tests.builders import OPERATOR, sample
 from tests.fakes import MemoryStores
@@ -46,6 +50,7 @@ class Rig:
     models: Models = field(init=False)
     records: Records = field(init=False)
     loop: ReconcileLoop = field(init=False)
+    intents: Intents = field(init=False)
 
     def __post_init__(self) -> None:
         self.instruments = Instruments(now=self.clock.now)
@@ -58,6 +63,7 @@ class Rig:
         self.intake = Intake(stores.samples, self.fleets, self.pokes, suspicions, instruments)
         self.models = Models(stores.models, self.fleets, instruments)
         self.records = Records(stores.decisions, instruments)
+        standing = Standing()
         parts = LoopParts(
             fleets=self.fleets,
             intake=self.intake,
@@ -67,6 +73,19 @@ class Rig:
             records=self.records,
             publication=self.publication,
             pokes=self.pokes,
+            standing=standing,
+        )
+        self.intents = Intents(
+            IntentParts(
+                register=IntentRegister(stores.intents, stores.snapshots, standing),
+                standing=standing,
+                snapshots=stores.snapshots,
+                fleets=self.fleets,
+                publication=self.publication,
+                pokes=self.pokes,
+                window=self.intake.window,
+            ),
+            instruments,
         )
         self.loop = ReconcileLoop(parts, Cadence(), EnvelopeLimits(), instruments)
 
@@ -80,6 +99,15 @@ class Rig:
     ) -> None:
         """One pass for one poke."""
         await self.loop.tick([Poke(trigger=trigger, services=services)])
+
+    async def follow(self) -> None:
+        """What intents and the loop do without time passing, until nothing is urgent any more."""
+        for _ in range(10):
+            await self.intents.course.look()
+            if not self.pokes.urgent:
+                return
+            await self.loop.tick(await self.pokes.take())
+        raise AssertionError("it is urgent again and again")
 
     async def measure(self, service: str = "tickets", hot: float = 0.6, cold: float = 0.3) -> None:
         """A fresh sample of both data centres, the first one hotter."""
@@ -96,6 +124,7 @@ class Rig:
         await other.models.restore()
         await other.intake.restore()
         await other.loop.restore()
+        await other.intents.restore()
         return other
 
     @property

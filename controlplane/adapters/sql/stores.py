@@ -17,6 +17,7 @@ from controlplane.adapters.sql.database import Database
 from controlplane.adapters.sql.database_file import open_file
 from controlplane.adapters.sql.decisions import SqlDecisionStore
 from controlplane.adapters.sql.fleets import SqlFleetStore
+from controlplane.adapters.sql.intents import SqlIntentStore
 from controlplane.adapters.sql.jobs import SqlJobStore
 from controlplane.adapters.sql.minutes import SqlMinuteStore
 from controlplane.adapters.sql.models import ModelShelf, SqlModelRegistry
@@ -42,6 +43,7 @@ class SqlStores:
     audit: SqlAuditLog
     models: SqlModelRegistry
     jobs: SqlJobStore
+    intents: SqlIntentStore
     database: Database
 
     @classmethod
@@ -72,6 +74,7 @@ class SqlStores:
             audit=SqlAuditLog(database),
             models=SqlModelRegistry(database, shelf),
             jobs=SqlJobStore(database),
+            intents=SqlIntentStore(database),
             database=database,
         )
 

@@ -170,6 +170,18 @@ JOBS = Table(
     Index(None, "created_s"),
 )
 
+# `standing` stands beside the body so that those few are found without reading all.
+INTENTS = Table(
+    "intents",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("id", String, nullable=False),
+    Column("change", Integer, nullable=False, index=True),
+    Column("standing", Boolean, nullable=False, index=True),
+    Column("body", LargeBinary, nullable=False),
+    UniqueConstraint("id"),
+)
+
 MODELS = Table(
     "models",
     METADATA,

@@ -59,31 +59,37 @@ class IntentEvent(StrEnum):
     EXPIRE = "expire"
     REPLACE = "replace"
     RETURNED = "returned"
+    DONE = "done"
 
 
 class Ending(StrEnum):
-    """Why it ended, or is being taken back; `replaced` by a restore or a newer one."""
+    """Why it ended, or is being taken back; `replaced` by a restore, which is then `done`."""
 
     UNDONE = "undone"
     EXPIRED = "expired"
     REPLACED = "replaced"
+    DONE = "done"
 
 
 NEXT: Mapping[tuple[IntentState, IntentEvent], IntentState] = {
     (IntentState.PREPARING, IntentEvent.READY): IntentState.ACTIVE,
     (IntentState.PREPARING, IntentEvent.UNDO): IntentState.RETURNING,
     (IntentState.PREPARING, IntentEvent.EXPIRE): IntentState.RETURNING,
-    (IntentState.PREPARING, IntentEvent.REPLACE): IntentState.RETURNING,
     (IntentState.ACTIVE, IntentEvent.UNDO): IntentState.RETURNING,
     (IntentState.ACTIVE, IntentEvent.EXPIRE): IntentState.RETURNING,
-    (IntentState.ACTIVE, IntentEvent.REPLACE): IntentState.RETURNING,
     # Even what is taken back at once returns first: the record ends when that is published.
     (IntentState.RETURNING, IntentEvent.RETURNED): IntentState.ENDED,
+    # What a restore brings back is over with it, in one step: nothing is left to take back.
+    (IntentState.PREPARING, IntentEvent.REPLACE): IntentState.ENDED,
+    (IntentState.ACTIVE, IntentEvent.REPLACE): IntentState.ENDED,
+    (IntentState.RETURNING, IntentEvent.REPLACE): IntentState.ENDED,
+    (IntentState.ACTIVE, IntentEvent.DONE): IntentState.ENDED,
 }
 ENDINGS: Mapping[IntentEvent, Ending] = {
     IntentEvent.UNDO: Ending.UNDONE,
     IntentEvent.EXPIRE: Ending.EXPIRED,
     IntentEvent.REPLACE: Ending.REPLACED,
+    IntentEvent.DONE: Ending.DONE,
 }
 
 
@@ -191,7 +197,8 @@ class Intent:
     """One intent.
 
     Attributes:
-        id: `<kind>-<number>`; the number is that of the register when it was made.
+        id: `<kind>-<number>`.
+        number: of the register when it was made: later ones are greater.
         author: name of a token, `health`, or `policy/NAME`.
         created_s, active_s, returning_s, ended_s: UTC epoch seconds; None is not yet.
         change: number of the register at its last change, ascending over all intents.
@@ -205,6 +212,7 @@ class Intent:
     """
 
     id: str
+    number: int
     wanted: Wanted
     author: str
     created_s: float
@@ -247,9 +255,9 @@ class Intent:
         return f"intent/{self.id} {self.target.subject}"
 
 
-def intent_id(kind: IntentKind, change: int) -> str:
-    """The id of the intent that is the register's change of that number."""
-    return f"{kind}-{change}"
+def intent_id(kind: IntentKind, number: int) -> str:
+    """The id of the intent that was made as the register's change of that number."""
+    return f"{kind}-{number}"
 
 
 def advanced(intent: Intent, event: IntentEvent, now_s: float, change: int) -> Intent:
@@ -269,5 +277,6 @@ def advanced(intent: Intent, event: IntentEvent, now_s: float, change: int) -> I
     if state is IntentState.ACTIVE:
         return replace(moved, active_s=now_s)
     if state is IntentState.ENDED:
-        return replace(moved, ended_s=now_s, published=intent.published)
+        ending = ENDINGS.get(event, intent.ending)
+        return replace(moved, ended_s=now_s, ending=ending, published=intent.published)
     return replace(moved, returning_s=now_s, ending=ENDINGS[event])

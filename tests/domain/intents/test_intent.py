@@ -26,6 +26,7 @@ def intent(**changes: object) -> Intent:
     values: dict[str, object] = {"state": IntentState.PREPARING} | changes
     return Intent(
         id=intent_id(IntentKind.FAILOVER, 7),
+        number=7,
         wanted=wanted,
         author="ann",
         created_s=100.0,
@@ -87,7 +88,7 @@ def test_subjects_name_every_part() -> None:
 
 def test_only_a_preset_moves_nothing() -> None:
     preset = Wanted(kind=IntentKind.PRESET, preset=Preset(name=PresetName.BLOCK))
-    one = Intent(id="preset-1", wanted=preset, author="ann", created_s=1.0, change=1)
+    one = Intent(id="preset-1", number=1, wanted=preset, author="ann", created_s=1.0, change=1)
     assert not one.moves
     assert intent().moves
     assert (intent().kind, intent().target) == (IntentKind.FAILOVER, Target(datacenter="dc-east"))

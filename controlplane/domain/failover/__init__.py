@@ -1,0 +1,5 @@
+"""Failover in numbers: `plan` says where the load of a data centre goes and whether there is room,
+`filling` spreads an amount over bounded places, `ramps` says how fast traffic leaves and returns.
+
+No models and no metrics of its own: expected loads, capacities and who can serve are arguments.
+"""

@@ -1,0 +1,226 @@
+"""Plans and forecasts of intents: expected loads from recent samples, room, and what would move.
+
+Called by `intents` for a dry run and for the real thing, so that the forecast is what is done.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from controlplane.domain.failover.plan import Allocation, Plan, plan
+from controlplane.domain.intents.demands import (
+    Down,
+    Ground,
+    as_loads,
+    capacities,
+    demands,
+    shares_of,
+)
+from controlplane.domain.intents.grounding import rows_before
+from controlplane.domain.intents.intent import Intent, IntentState, Load, Preset, PresetName
+from controlplane.domain.intents.overlay import Overlay, leaving, overlaid, rows_by_service
+from controlplane.domain.intents.presence import TAKING
+from controlplane.domain.services import Service
+from controlplane.domain.snapshot import Content
+from controlplane.domain.telemetry import ServiceWindow, reading
+from controlplane.domain.topology import Fleet
+
+# Who lets in so small a part of a service's requests does best to answer all of them at once.
+LEAST_ADMITTED = 0.01
+# Part of the requests in work that may wait: they add a quarter of the response time at most.
+WAITING_PART = 0.25
+# A data centre that has just died reports nothing: what it bore until lately counts.
+LATELY_S = 900.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """What happens to one service.
+
+    Attributes:
+        before, after: data centre -> share when everything has moved, 0..1.
+        moved: part of its traffic that goes elsewhere, which is that of its users where a user
+            stays on an endpoint.
+        sessions: open connections at what they leave; None when nobody reports them.
+    """
+
+    service: str
+    before: Mapping[str, float]
+    after: Mapping[str, float]
+    moved: float
+    sessions: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What an intent would do."""
+
+    plan: Plan
+    moves: tuple[Move, ...]
+    loads: tuple[Load, ...]
+    limits: tuple[tuple[str, Preset], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a forecast reads.
+
+    Attributes:
+        content: what would be published without intents.
+        earlier: revision -> its content, of rollbacks.
+        window: service -> its recent samples.
+        gateways: how many share a limit, >= 1.
+        fresh_s: a sample that is older says nothing of now.
+    """
+
+    fleet: Fleet
+    content: Content
+    earlier: Mapping[int, Content]
+    window: Callable[[str], ServiceWindow]
+    down: Down
+    gateways: int
+    fresh_s: float
+    now_s: float
+
+
+def forecast(intent: Intent, standing: tuple[Intent, ...], facts: Facts) -> Forecast:
+    """What an intent would do beside those that stand, when its ramps are over."""
+    loads = expected_loads(facts)
+    done = replace(intent, state=IntentState.ACTIVE, active_s=-math.inf, loads=as_loads(loads))
+    going = _going(standing, done, facts)
+    ground = Ground(
+        fleet=facts.fleet,
+        rows=rows_by_service(facts.content),
+        loads=loads,
+        down=facts.down,
+    )
+    made = plan(demands(ground, going), capacities(facts.fleet))
+    limits = _limits(made, facts) if intent.kind in TAKING else ()
+    return Forecast(
+        plan=made,
+        moves=_moves(standing, done, facts),
+        loads=as_loads({name: rate for name, rate in loads.items() if name in going}),
+        limits=limits,
+    )
+
+
+def _going(standing: tuple[Intent, ...], done: Intent, facts: Facts) -> dict[str, set[str]]:
+    """Service -> data centres that its traffic leaves; what is asked never displaces what stands,
+    or nobody would seem to be left out."""
+    if done.kind not in TAKING:
+        return leaving(facts.content, (*standing, done), facts.now_s)
+    found = leaving(facts.content, standing, facts.now_s)
+    for service, centers in leaving(facts.content, (done,), facts.now_s).items():
+        found[service] = found.get(service, set()) | centers
+    return found
+
+
+def planned(intent: Intent, made: Forecast, content: Content) -> Intent:
+    """The intent with what its plan counted with, and the splits as they are without it."""
+    return replace(
+        intent,
+        before=rows_before(intent.wanted, content),
+        loads=made.loads,
+        joining=made.plan.joining,
+        limits=made.limits,
+    )
+
+
+def expected_loads(facts: Facts) -> dict[str, float]:
+    """Service -> requests per second; a service is left out when nobody tells."""
+    rows = rows_by_service(facts.content)
+    found = {}
+    for service in facts.fleet.services:
+        shares = shares_of(rows.get(service.name, ()))
+        rate = _rate(service, shares, facts)
+        if math.isfinite(rate):
+            found[service.name] = rate
+    return found
+
+
+def _rate(service: Service, shares: Mapping[str, float], facts: Facts) -> float:
+    window = facts.window(service.name)
+    rates = []
+    for cluster in service.centers:
+        newest = window.latest(cluster.datacenter)
+        age_s = window.age_s(cluster.datacenter, facts.now_s)
+        bears = shares.get(cluster.datacenter, 0.0) > 0
+        if newest is not None and age_s <= (LATELY_S if bears else facts.fresh_s):
+            rates.append(reading(newest, "request_rate_rps"))
+        elif bears and cluster.endpoints:
+            return math.nan
+    return math.fsum(rates) if rates else math.nan
+
+
+def _limits(made: Plan, facts: Facts) -> tuple[tuple[str, Preset], ...]:
+    return tuple(
+        (one.service, _limit(one, facts))
+        for one in made.allocations
+        if one.admitted_rps is not None and one.inflow
+    )
+
+
+def _limit(one: Allocation, facts: Facts) -> Preset:
+    """What keeps a service within its room: requests in work = rate x response time (Little)."""
+    admitted, rate = one.admitted_rps or 0.0, one.rate_rps or 0.0
+    if admitted <= LEAST_ADMITTED * rate:
+        return Preset(name=PresetName.BLOCK)
+    in_work = admitted * _response_s(one, facts)
+    concurrent = max(1, round(in_work / facts.gateways))
+    return Preset(
+        name=PresetName.CIRCUIT_BREAK,
+        concurrent=concurrent,
+        waiting=max(1, round(concurrent * WAITING_PART)),
+    )
+
+
+def _response_s(one: Allocation, facts: Facts) -> float:
+    """Mean response time at the survivors; of anybody where they have no traffic yet."""
+    window = facts.window(one.service)
+    for names in (one.inflow, window.samples):
+        times = [
+            newest.response_time_ms
+            for name in names
+            if (newest := window.latest(name)) is not None and newest.load > 0
+        ]
+        if times:
+            return math.fsum(times) / len(times) / 1_000.0
+    return 0.1
+
+
+def _moves(standing: tuple[Intent, ...], done: Intent, facts: Facts) -> tuple[Move, ...]:
+    now = Overlay(
+        fleet=facts.fleet,
+        intents=standing,
+        now_s=facts.now_s,
+        earlier=facts.earlier,
+        down=facts.down,
+    )
+    before = rows_by_service(overlaid(facts.content, now))
+    after = rows_by_service(overlaid(facts.content, replace(now, intents=(*standing, done))))
+    return tuple(
+        _move(service, shares_of(rows), shares_of(after.get(service, ())), facts)
+        for service, rows in before.items()
+        if rows != after.get(service)
+    )
+
+
+def _move(
+    service: str, before: Mapping[str, float], after: Mapping[str, float], facts: Facts
+) -> Move:
+    lost = {name: share - after.get(name, 0.0) for name, share in before.items()}
+    leaving_parts = {name: part for name, part in lost.items() if part > 0}
+    window = facts.window(service)
+    sessions = []
+    for name, part in leaving_parts.items():
+        newest = window.latest(name)
+        count = math.nan if newest is None else reading(newest, "connections")
+        sessions.append(count * part / before[name])
+    total = math.fsum(sessions)
+    return Move(
+        service=service,
+        before=before,
+        after=after,
+        moved=math.fsum(leaving_parts.values()),
+        sessions=round(total) if sessions and math.isfinite(total) else None,
+    )

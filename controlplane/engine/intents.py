@@ -1,0 +1,215 @@
+"""Intents: made, shown, taken back, and moved along as time passes.
+
+An operator's call is judged, stored, and published at once, ahead of whatever the loop does. Each
+change is numbered and audited; `course` does what time brings.
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+
+import structlog
+
+from controlplane.domain.errors import ControlPlaneError
+from controlplane.domain.intents import rules
+from controlplane.domain.intents.intent import (
+    Intent,
+    IntentEvent,
+    IntentKind,
+    IntentState,
+    Wanted,
+    advanced,
+    intent_id,
+)
+from controlplane.domain.intents.presence import TAKING
+from controlplane.domain.snapshot import Content
+from controlplane.engine.intent_course import IntentCourse, IntentParts, IntentTimes
+from controlplane.engine.intent_plans import Facts, Forecast, forecast, planned
+from controlplane.engine.intent_progress import Progress
+from controlplane.engine.stages import Instruments
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One call.
+
+    Attributes:
+        expected: number of the register's newest change that the caller has seen; None is any.
+        automatic: nobody can be asked what to do without room.
+        cause: what made it, when no person did.
+    """
+
+    wanted: Wanted
+    author: str
+    expected: int | None = None
+    automatic: bool = False
+    cause: str = ""
+
+
+class Intents:
+    """Everything that is done with intents.
+
+    Attributes:
+        course: what time brings.
+        times: how long what takes unless its author says otherwise.
+    """
+
+    def __init__(
+        self, parts: IntentParts, instruments: Instruments, times: IntentTimes | None = None
+    ) -> None:
+        self._parts = parts
+        self._register = parts.register
+        self._now = instruments.now
+        self.times = times or IntentTimes()
+        self.course = IntentCourse(parts, instruments, self.times)
+
+    @property
+    def standing(self) -> tuple[Intent, ...]:
+        """Those that have not ended, by number."""
+        return self._register.standing
+
+    @property
+    def known(self) -> tuple[Intent, ...]:
+        """Those that stand, and those that ended lately in this process, by number."""
+        return self._register.known
+
+    @property
+    def change(self) -> int:
+        """Number of the newest change."""
+        return self._register.change
+
+    async def restore(self) -> None:
+        """Take up what stood when the last process ended."""
+        await self._register.restore()
+
+    async def by_id(self, name: str) -> Intent:
+        """One intent, standing or ended; NotFound."""
+        return await self._register.by_id(name)
+
+    async def recent(self, limit: int, before: int | None = None) -> list[Intent]:
+        """The latest made first."""
+        return await self._register.recent(limit, before)
+
+    async def progress(self, intent: Intent) -> tuple[Progress, ...]:
+        """How far it is on each data plane."""
+        return await self.course.progress(intent)
+
+    async def dry_run(self, ask: Ask) -> tuple[Forecast, ControlPlaneError | None]:
+        """What an intent would do, and why it would be refused.
+
+        Raises:
+            Invalid, NotFound: it cannot be judged at all.
+        """
+        intent, facts = await self._asked(ask)
+        made = await asyncio.to_thread(forecast, intent, self.standing, facts)
+        try:
+            self._judge(ask, made, facts)
+        except ControlPlaneError as error:
+            return made, error
+        return made, None
+
+    async def create(self, ask: Ask) -> Intent:
+        """Make an intent, and have it published at once.
+
+        Raises:
+            Invalid, NotFound: it lacks something, or its target is not declared.
+            Refused: nobody else can serve, there is no room, or it is structural.
+            Conflict: the register is not at `expected`, or the same stands already.
+            Retryable: the store is away and it is none that moves traffic away.
+        """
+        async with self.course.changing:
+            self._register.expect(ask.expected)
+            bare, facts = await self._asked(ask)
+            made = await asyncio.to_thread(forecast, bare, self.standing, facts)
+            self._judge(ask, made, facts)
+            intent = _begun(planned(bare, made, facts.content))
+            event = f"force_{intent.kind}" if ask.wanted.force else intent.kind.value
+            entry = self.course.entry(intent, ask.author, event, ask.wanted.reason)
+            await self._register.put([intent], [entry], at_once=intent.kind in TAKING)
+        log.info("intent.created", id=intent.id, target=intent.target.subject, author=ask.author)
+        self.course.hurry()
+        return intent
+
+    async def undo(
+        self,
+        name: str,
+        author: str,
+        reason: str = "",
+        *,
+        expected: int | None = None,
+        return_s: float | None = None,
+    ) -> Intent:
+        """Take an intent back; what it took away returns over `return_s`, None is as it was asked.
+
+        Raises:
+            NotFound: there is none.
+            Conflict: it has ended or is on its way back, or the register is not at `expected`.
+            Retryable: the store is away.
+        """
+        async with self.course.changing:
+            self._register.expect(expected)
+            intent = await self._register.by_id(name)
+            if return_s is not None:
+                intent = replace(intent, wanted=replace(intent.wanted, return_s=return_s))
+            undone = advanced(intent, IntentEvent.UNDO, self._now(), self.change + 1)
+            rules.check_shape(replace(undone.wanted, expires_s=None), self._now())
+            entry = self.course.entry(undone, author, IntentEvent.UNDO, reason)
+            await self._register.put([undone], [entry])
+        log.info("intent.undone", id=undone.id, author=author)
+        self.course.hurry()
+        return undone
+
+    async def _asked(self, ask: Ask) -> tuple[Intent, Facts]:
+        """The intent as it would be, and what it is judged by."""
+        now_s, number = self._now(), self.change + 1
+        fleet = self._parts.fleets.current.fleet
+        rules.check_shape(ask.wanted, now_s)
+        rules.check_target(ask.wanted, fleet)
+        intent = Intent(
+            id=intent_id(ask.wanted.kind, number),
+            number=number,
+            wanted=ask.wanted,
+            author=ask.author,
+            created_s=now_s,
+            change=number,
+            cause=ask.cause,
+        )
+        nodes = [node for courier in self._parts.couriers for node in await courier.nodes()]
+        facts = Facts(
+            fleet=fleet,
+            content=self.course.content,
+            earlier=await self._earlier(ask.wanted),
+            window=self._parts.window,
+            down=self._parts.standing.down,
+            gateways=max(1, sum(node.connected for node in nodes)),
+            fresh_s=self.times.fresh_s,
+            now_s=now_s,
+        )
+        return intent, facts
+
+    async def _earlier(self, wanted: Wanted) -> dict[int, Content]:
+        """Contents of the rollbacks that stand, and of the one that is asked for; NotFound."""
+        earlier = dict(self._parts.standing.earlier)
+        if wanted.kind is IntentKind.ROLLBACK and wanted.revision not in earlier:
+            snapshot = await self._parts.snapshots.at(wanted.revision)
+            earlier[wanted.revision] = snapshot.content
+        return earlier
+
+    def _judge(self, ask: Ask, made: Forecast, facts: Facts) -> None:
+        """Raise why it may not be: Refused or Conflict."""
+        wanted = ask.wanted
+        rules.check_alone(wanted, self.standing)
+        if wanted.kind is IntentKind.RESTORE:
+            rules.check_restorable(wanted, self.standing)
+        if wanted.kind is IntentKind.ROLLBACK:
+            rules.check_structure(wanted, facts.content, facts.earlier[wanted.revision])
+        if wanted.kind in TAKING:
+            rules.check_room(wanted, made.plan, automatic=ask.automatic)
+
+
+def _begun(intent: Intent) -> Intent:
+    """Load moves at once, or when the admission of its plan is in force."""
+    if intent.limits:
+        return replace(intent, state=IntentState.PREPARING)
+    return replace(intent, state=IntentState.ACTIVE, active_s=intent.created_s)
