@@ -113,6 +113,17 @@ class AllDown(StrEnum):
     CLOSED = "closed"
 
 
+class StickyMode(StrEnum):
+    """What becomes of users when a data centre is drained.
+
+    `hash`: a user is where its cookie hashes to, so a drain is a ramp of the weights. `session`: a
+    user stays with the endpoint that it was given until the drain's deadline; no new one comes.
+    """
+
+    HASH = "hash"
+    SESSION = "session"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthCheck:
     """Active check of each endpoint, by observers and, as far as they can, by gateways.
@@ -174,6 +185,7 @@ class Service:
         timeout_ms: whole request, retries included.
         dither: whether its split may be shifted a little, by chance, so that more can be learned.
         all_down: what holds when none of its endpoints looks well.
+        stickiness: what a drain does to its users.
     """
 
     name: str
@@ -189,6 +201,7 @@ class Service:
     regional: RegionalRule = RegionalRule()
     dither: bool = False
     all_down: AllDown = AllDown.HOLD
+    stickiness: StickyMode = StickyMode.HASH
 
     @property
     def centers(self) -> tuple[Cluster, ...]:

@@ -17,7 +17,15 @@ from controlplane.domain.routing.route import L4Route, Route
 from controlplane.domain.routing.tls import Certificate
 from controlplane.domain.routing.whitelist import Whitelist
 from controlplane.domain.routing.zones import Zone, served
-from controlplane.domain.services import Cluster, HealthCheck, LoadBalancing, RetryPolicy, Service
+from controlplane.domain.services import (
+    AllDown,
+    Cluster,
+    HealthCheck,
+    LoadBalancing,
+    RetryPolicy,
+    Service,
+    StickyMode,
+)
 from controlplane.domain.topology import EVERYWHERE, Fleet, GatewayGroup, RegionShares
 from controlplane.domain.units import to_basis_points
 
@@ -42,6 +50,8 @@ class CenterEndpoints:
         cluster: "" where it is the only one of its data centre and has no name.
         weight: part of the data centre's traffic, beside its other clusters without `standby`.
         versions: of the addresses, in their order; () where none has one.
+        out: addresses that get nothing while others can serve: health says so.
+        draining: addresses that get nothing new, but keep the sessions that they have.
     """
 
     datacenter: str
@@ -51,6 +61,8 @@ class CenterEndpoints:
     weight: int = 100
     standby: bool = False
     versions: tuple[str, ...] = ()
+    out: tuple[tuple[str, int], ...] = ()
+    draining: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +98,8 @@ class ServiceEndpoints:
     timeout_ms: int
     centers: tuple[CenterEndpoints, ...]
     limit: ServiceLimit | None = None
+    stickiness: StickyMode = StickyMode.HASH
+    all_down: AllDown = AllDown.HOLD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,6 +292,8 @@ def _endpoints(service: Service, places: Mapping[str, str]) -> ServiceEndpoints:
         retry=service.retry,
         timeout_ms=service.timeout_ms,
         centers=centers,
+        stickiness=service.stickiness,
+        all_down=service.all_down,
     )
 
 

@@ -23,6 +23,7 @@ from controlplane.domain.services import (
     RetryPolicy,
     Service,
     ServiceClass,
+    StickyMode,
     StrategyName,
 )
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Pool, Role, resolved
@@ -331,6 +332,7 @@ def service(draw: st.DrawFn, name: str, centers: list[str], pools: tuple[Pool, .
         name=name,
         strategy=draw(st.sampled_from(StrategyName)),
         load_balancing=draw(st.sampled_from(LoadBalancing)),
+        stickiness=draw(st.sampled_from(StickyMode)),
         health_check=HealthCheck(interval_ms=draw(milliseconds)),
         retry=RetryPolicy(attempts=draw(st.integers(0, 100))),
         timeout_ms=draw(milliseconds),

@@ -35,8 +35,8 @@ from google.protobuf.message import Message
 from google.protobuf.wrappers_pb2 import BoolValue, UInt32Value
 
 from controlplane.adapters.envoy.caller_script import STAND_IN, script
-from controlplane.adapters.envoy.clusters import cluster_name, milliseconds, over_ads
-from controlplane.adapters.envoy.packing import packed
+from controlplane.adapters.envoy.clusters import cluster_name, over_ads
+from controlplane.adapters.envoy.packing import milliseconds, packed
 from controlplane.domain.findings import Observation
 from controlplane.domain.routing.callers.authorization import declared_id
 from controlplane.domain.routing.callers.policies import (

@@ -8,12 +8,21 @@ Must never read weights into the cluster.
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from envoy.config.cluster.v3 import circuit_breaker_pb2, cluster_pb2, outlier_detection_pb2
+from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.core.v3 import base_pb2, config_source_pb2, health_check_pb2
 from envoy.config.endpoint.v3 import endpoint_components_pb2, endpoint_pb2
+from envoy.config.endpoint.v3.endpoint_components_pb2 import LbEndpoint
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.wrappers_pb2 import UInt32Value
 
+from controlplane.adapters.envoy.failover import (
+    WHOLE_PERCENT,
+    balancing,
+    circuit_breakers,
+    health_checks,
+    outlier_detection,
+)
+from controlplane.adapters.envoy.packing import milliseconds
 from controlplane.domain.instances.hashing import BALANCE
 from controlplane.domain.instances.placement import (
     EVERY_VERSION,
@@ -22,7 +31,7 @@ from controlplane.domain.instances.placement import (
     Site,
     placement,
 )
-from controlplane.domain.services import HealthCheck, LoadBalancing
+from controlplane.domain.services import LoadBalancing, StickyMode
 from controlplane.domain.snapshot import ServiceEndpoints
 
 # Envoy builds a Maglev table per cluster on its main thread: with 1,000 clusters the default
@@ -31,10 +40,6 @@ SMALL_TABLE = 5_003
 SMALL_TABLE_ENDPOINTS = 100
 CONNECT_TIMEOUT_MS = 250
 INITIAL_FETCH_TIMEOUT_S = 5
-UNLIMITED = 10_000
-MAX_RETRIES = 1_000
-# Of Envoy's percentages, its own and without reserve.
-WHOLE_PERCENT = 100
 LB_POLICIES = {
     LoadBalancing.MAGLEV: cluster_pb2.Cluster.MAGLEV,
     LoadBalancing.BOUNDED_HASH: cluster_pb2.Cluster.MAGLEV,
@@ -48,11 +53,6 @@ def cluster_name(service: str, version: str = EVERY_VERSION) -> str:
     return service if version == EVERY_VERSION else f"{service}:{version}"
 
 
-def milliseconds(value: int) -> Duration:
-    """A protobuf duration."""
-    return Duration(seconds=value // 1_000, nanos=value % 1_000 * 1_000_000)
-
-
 def cluster(service: ServiceEndpoints, version: str = EVERY_VERSION) -> cluster_pb2.Cluster:
     """The cluster of a service or a version of it; endpoints and weights come separately."""
     message = cluster_pb2.Cluster(
@@ -60,10 +60,10 @@ def cluster(service: ServiceEndpoints, version: str = EVERY_VERSION) -> cluster_
         type=cluster_pb2.Cluster.EDS,
         eds_cluster_config=cluster_pb2.Cluster.EdsClusterConfig(eds_config=over_ads()),
         connect_timeout=milliseconds(CONNECT_TIMEOUT_MS),
-        common_lb_config=_balancing(),
-        health_checks=[_health_check(service.health_check)],
-        outlier_detection=_outlier_detection(),
-        circuit_breakers=_circuit_breakers(),
+        common_lb_config=balancing(service.all_down),
+        health_checks=health_checks(service.health_check),
+        outlier_detection=outlier_detection(),
+        circuit_breakers=circuit_breakers(),
         # A removed endpoint is removed now; by default Envoy keeps it until its checks fail.
         ignore_health_on_host_removal=True,
     )
@@ -108,10 +108,11 @@ def assignment(
         cluster_name=cluster_name(service.service, version),
         endpoints=[
             locality
-            for priority, tier in enumerate(placed.tiers)
+            for priority, tier in enumerate((*placed.tiers, *_last(placed)))
             for locality in _localities(tier, priority)
         ],
     )
+    _mark(message, service, placed)
     if placed.standby:
         # What is missing goes to the standby, no less and no more: with Envoy's usual reserve of
         # 40 % the others would take a part of it.
@@ -121,53 +122,36 @@ def assignment(
     return message
 
 
-def _balancing() -> cluster_pb2.Cluster.CommonLbConfig:
-    # Panic would send half of the requests to the dead centre, and the merge window would hold
-    # ejections back for a second (LAB-dataplanes.md section 7).
-    common = cluster_pb2.Cluster.CommonLbConfig(
-        locality_weighted_lb_config=cluster_pb2.Cluster.CommonLbConfig.LocalityWeightedLbConfig(),
-        update_merge_window=Duration(),
-    )
-    common.healthy_panic_threshold.value = 0
-    return common
+def _last(placed: Placement) -> list[tuple[Site, ...]]:
+    """What drains is a priority of its own: among others it would count as missing there."""
+    return [placed.draining] if placed.draining else []
 
 
-def _health_check(check: HealthCheck) -> health_check_pb2.HealthCheck:
-    interval = milliseconds(check.interval_ms)
-    return health_check_pb2.HealthCheck(
-        timeout=milliseconds(check.timeout_ms),
-        interval=interval,
-        no_traffic_interval=interval,
-        no_traffic_healthy_interval=interval,
-        healthy_threshold=UInt32Value(value=check.healthy_threshold),
-        unhealthy_threshold=UInt32Value(value=check.unhealthy_threshold),
-        http_health_check=health_check_pb2.HealthCheck.HttpHealthCheck(path=check.path),
-    )
+def _hosts(message: endpoint_pb2.ClusterLoadAssignment) -> Iterator[LbEndpoint]:
+    return (host for locality in message.endpoints for host in locality.lb_endpoints)
 
 
-def _outlier_detection() -> outlier_detection_pb2.OutlierDetection:
-    return outlier_detection_pb2.OutlierDetection(
-        # An application's own 500 says nothing about the endpoint; with all endpoints ejected
-        # for it and no panic, one broken page would take the whole service down.
-        enforcing_consecutive_5xx=UInt32Value(value=0),
-        consecutive_gateway_failure=UInt32Value(value=3),
-        enforcing_consecutive_gateway_failure=UInt32Value(value=100),
-        interval=milliseconds(250),
-        base_ejection_time=Duration(seconds=3),
-        max_ejection_percent=UInt32Value(value=100),
-        split_external_local_origin_errors=True,
-        consecutive_local_origin_failure=UInt32Value(value=2),
-    )
+def _mark(
+    message: endpoint_pb2.ClusterLoadAssignment, service: ServiceEndpoints, placed: Placement
+) -> None:
+    """The states that Envoy cannot find out itself."""
+    sites = (site for tier in placed.tiers for site in tier)
+    states = [_state(site, one, service.stickiness) for site in sites for one in site.instances]
+    states += [health_check_pb2.DRAINING for site in placed.draining for _ in site.instances]
+    for host, state in zip(_hosts(message), states, strict=True):
+        host.health_status = state
 
 
-def _circuit_breakers() -> circuit_breaker_pb2.CircuitBreakers:
-    limits = circuit_breaker_pb2.CircuitBreakers.Thresholds(
-        max_connections=UInt32Value(value=UNLIMITED),
-        max_pending_requests=UInt32Value(value=UNLIMITED),
-        max_requests=UInt32Value(value=UNLIMITED),
-        max_retries=UInt32Value(value=MAX_RETRIES),
-    )
-    return circuit_breaker_pb2.CircuitBreakers(thresholds=[limits])
+def _state(site: Site, instance: Instance, stickiness: StickyMode) -> health_check_pb2.HealthStatus:
+    """Of one that does not drain.
+
+    Sessions stay where it is healthy or draining. One at weight 0 has none to keep, so it is
+    degraded: as good as others for what nobody else can serve.
+    """
+    if instance.out:
+        return health_check_pb2.UNHEALTHY
+    idle = site.weight == 0 and stickiness is StickyMode.SESSION
+    return health_check_pb2.DEGRADED if idle else health_check_pb2.UNKNOWN
 
 
 def _weigh_hosts(message: endpoint_pb2.ClusterLoadAssignment, placed: Placement) -> None:
@@ -178,8 +162,8 @@ def _weigh_hosts(message: endpoint_pb2.ClusterLoadAssignment, placed: Placement)
         for site in tier
         for part in site.parts
     )
-    hosts = (host for locality in message.endpoints for host in locality.lb_endpoints)
-    for host, part in zip(hosts, parts, strict=True):
+    # Behind these are those that drain.
+    for host, part in zip(_hosts(message), parts, strict=False):
         host.load_balancing_weight.value = part
 
 
@@ -223,8 +207,8 @@ def _locality(
     )
 
 
-def _endpoint(instance: Instance) -> endpoint_components_pb2.LbEndpoint:
-    endpoint = endpoint_components_pb2.LbEndpoint()
+def _endpoint(instance: Instance) -> LbEndpoint:
+    endpoint = LbEndpoint()
     address = endpoint.endpoint.address.socket_address
     address.address, address.port_value = instance.address, instance.port
     return endpoint

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from envoy.config.cluster.v3 import cluster_pb2
 from google.protobuf.wrappers_pb2 import UInt32Value
 
-from controlplane.adapters.envoy.clusters import UNLIMITED, cluster, cluster_name
+from controlplane.adapters.envoy.clusters import cluster, cluster_name
+from controlplane.adapters.envoy.failover import UNLIMITED
 from controlplane.domain.instances.placement import EVERY_VERSION, versions
 from controlplane.domain.routing.route import L4Protocol, L4Route, Route, SlowQueue
 from controlplane.domain.snapshot import RoutesSection, ServiceEndpoints
@@ -78,11 +79,10 @@ def _carried(routes: Iterable[L4Route]) -> list[tuple[str, L4Protocol]]:
 def _l4(service: ServiceEndpoints, protocol: L4Protocol) -> cluster_pb2.Cluster:
     name = l4_name(service.service, protocol)
     message = _same_endpoints(cluster(service), service.service, name)
-    (check,) = message.health_checks
     if protocol is L4Protocol.UDP:
         # Nothing answers a probe over UDP; what the port sends back is all there is.
         message.ClearField("health_checks")
-    else:
+    for check in message.health_checks:
         # Whether it takes connections, whatever is spoken over them.
         check.ClearField("http_health_check")
         check.tcp_health_check.SetInParent()

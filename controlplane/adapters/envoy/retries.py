@@ -20,9 +20,8 @@ from envoy.extensions.retry.priority.previous_priorities.v3 import (
 from google.protobuf.wrappers_pb2 import UInt32Value
 from xds.type.matcher.v3 import string_pb2
 
-from controlplane.adapters.envoy.clusters import milliseconds
 from controlplane.adapters.envoy.delegates import any_of, header_is, http_filter, negated
-from controlplane.adapters.envoy.packing import packed
+from controlplane.adapters.envoy.packing import milliseconds, packed
 from controlplane.domain.services import RetryPolicy
 
 # A request that may be sent twice without harm (RFC 9110, section 9.2.2). PUT and DELETE are left

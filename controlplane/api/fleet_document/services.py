@@ -19,6 +19,7 @@ from controlplane.domain.services import (
     RetryPolicy,
     Service,
     ServiceClass,
+    StickyMode,
     StrategyName,
 )
 
@@ -35,6 +36,7 @@ SERVICE_KEYS = (
     "class_of_service",
     "regional",
     "dither",
+    "stickiness",
 )
 REGIONAL_KEYS = ("alpha", "critical_load", "return_load")
 CHECK_KEYS = ("path", "interval_ms", "timeout_ms", "healthy_threshold", "unhealthy_threshold")
@@ -68,6 +70,7 @@ def service(place: Place, sites: Sites) -> Service:
         ),
         regional=entries.optional("regional", _regional, DEFAULTS.regional),
         dither=entries.optional("dither", switch, DEFAULTS.dither),
+        stickiness=entries.optional("stickiness", choice(StickyMode), DEFAULTS.stickiness),
     )
     # Beside a fault in the service itself this finding would only distract.
     if read.static_shares and place.findings.count == faults:

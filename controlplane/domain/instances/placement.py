@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import gcd
 
+from controlplane.domain.services import AllDown
 from controlplane.domain.snapshot import CenterEndpoints, ServiceEndpoints
 
 EVERY_VERSION = "*"
@@ -17,13 +18,18 @@ SITE_PARTS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One address that serves; `cluster` and `version` are "" where there is no name."""
+    """One address that serves; `cluster` and `version` are "" where there is no name.
+
+    Attributes:
+        out: it gets nothing while others can serve.
+    """
 
     address: str
     port: int
     datacenter: str
     cluster: str = ""
     version: str = ""
+    out: bool = False
 
     @property
     def name(self) -> str:
@@ -62,17 +68,27 @@ class Placement:
         bearing: share the traffic by weight.
         standby: of the bearing data centres; each takes what its own data centre cannot serve.
         idle: in this order when nothing above can serve; a data centre's standby after itself.
+        draining: nothing new goes here; those that are here may stay. In no other place.
+        closed: whether nobody is asked when all look dead.
     """
 
     bearing: tuple[Site, ...] = ()
     standby: tuple[Site, ...] = ()
     idle: tuple[Site, ...] = ()
+    draining: tuple[Site, ...] = ()
+    closed: bool = False
 
     @property
     def tiers(self) -> tuple[tuple[Site, ...], ...]:
         """The same as priorities: a later tier gets what the earlier ones cannot serve."""
         shared = (tier for tier in (self.bearing, self.standby) if tier)
         return (*shared, *((site,) for site in self.idle))
+
+    @property
+    def out(self) -> frozenset[str]:
+        """Names of instances that get nothing while others can serve."""
+        every = (one for tier in self.tiers for site in tier for one in site.instances)
+        return frozenset(one.name for one in every if one.out)
 
 
 def placement(
@@ -85,6 +101,7 @@ def placement(
         version: only addresses of this version; `*` is all.
     """
     sites: dict[tuple[bool, bool], list[Site]] = {}
+    draining = []
     for center in dict.fromkeys(each.datacenter for each in service.centers):
         weight = weights.get(center, 0)
         for standby in (False, True):
@@ -95,11 +112,16 @@ def placement(
             ]
             if (site := _site(clusters, weight, version)) is not None:
                 sites.setdefault((weight > 0, standby), []).append(site)
+        own = [each for each in service.centers if each.datacenter == center]
+        if (site := _site(own, 0, version, draining=True)) is not None:
+            draining.append(site)
     idle = [*sites.get((False, False), ()), *sites.get((False, True), ())]
     return Placement(
         bearing=tuple(sites.get((True, False), ())),
         standby=tuple(sites.get((True, True), ())),
         idle=tuple(idle),
+        draining=tuple(draining),
+        closed=service.all_down is AllDown.CLOSED,
     )
 
 
@@ -109,8 +131,14 @@ def versions(service: ServiceEndpoints) -> tuple[str, ...]:
     return tuple(sorted(named - {""}))
 
 
-def _site(clusters: Iterable[CenterEndpoints], weight: int, version: str) -> Site | None:
-    found = [(each, members) for each in clusters if (members := _members(each, version))]
+def _site(
+    clusters: Iterable[CenterEndpoints], weight: int, version: str, *, draining: bool = False
+) -> Site | None:
+    found = [
+        (each, members)
+        for each in clusters
+        if (members := _members(each, version, draining=draining))
+    ]
     if not found:
         return None
     total = sum(each.weight for each, _ in found)
@@ -127,7 +155,7 @@ def _site(clusters: Iterable[CenterEndpoints], weight: int, version: str) -> Sit
     )
 
 
-def _members(cluster: CenterEndpoints, version: str) -> list[Instance]:
+def _members(cluster: CenterEndpoints, version: str, *, draining: bool) -> list[Instance]:
     named = cluster.versions or ("",) * len(cluster.addresses)
     return [
         Instance(
@@ -136,7 +164,8 @@ def _members(cluster: CenterEndpoints, version: str) -> list[Instance]:
             datacenter=cluster.datacenter,
             cluster=cluster.cluster,
             version=own,
+            out=(address, port) in cluster.out,
         )
         for (address, port), own in zip(cluster.addresses, named, strict=True)
-        if version in (EVERY_VERSION, own)
+        if version in (EVERY_VERSION, own) and ((address, port) in cluster.draining) is draining
     ]

@@ -33,9 +33,18 @@ class Group:
 def serving(placement: Placement, out: Collection[str]) -> tuple[Group, ...]:
     """The groups that get traffic while the instances named `out` do not.
 
-    When all are out, those that bear traffic in normal times are tried again: a client that gives
-    up is worse off than one that tries. () without any instance.
+    Nor do those that the configuration takes out. When nothing is left, these are tried,
+    and then all of them: a client that gives up is worse off than one that tries. Not so where the
+    service is closed then. () without any instance.
     """
+    worse = () if placement.closed else (out, ())
+    for missing in (placement.out.union(out), *worse):
+        if groups := _serving(placement, missing):
+            return groups
+    return ()
+
+
+def _serving(placement: Placement, out: Collection[str]) -> tuple[Group, ...]:
     groups = tuple(_shared(placement, out))
     if groups:
         return groups
@@ -47,7 +56,7 @@ def serving(placement: Placement, out: Collection[str]) -> tuple[Group, ...]:
         )
         if groups:
             return groups
-    return serving(placement, ()) if out else ()
+    return ()
 
 
 def _shared(placement: Placement, out: Collection[str]) -> Iterable[Group]:

@@ -4,11 +4,20 @@ from dataclasses import replace
 
 import pytest
 from envoy.config.cluster.v3 import cluster_pb2
+from envoy.config.core.v3.health_check_pb2 import DEGRADED, DRAINING, UNHEALTHY, UNKNOWN
 from envoy.config.endpoint.v3 import endpoint_pb2
 
 from controlplane.adapters.envoy import clusters
 from controlplane.adapters.envoy.render import Renderer
-from controlplane.domain.services import Cluster, Endpoint, LoadBalancing, Service
+from controlplane.domain.services import (
+    AllDown,
+    CheckKind,
+    Cluster,
+    Endpoint,
+    LoadBalancing,
+    Service,
+    StickyMode,
+)
 from controlplane.domain.snapshot import ServiceEndpoints
 from tests.adapters.envoy.site import SMALL, service, snapshot
 
@@ -112,3 +121,67 @@ def test_ways_of_choosing(balancing: LoadBalancing, policy: int, bound: int) -> 
     assert made.lb_policy == policy
     hashing = made.common_lb_config.consistent_hashing_lb_config
     assert hashing.hash_balance_factor.value == bound
+
+
+def statuses(made: endpoint_pb2.ClusterLoadAssignment | None) -> list[tuple[int, str, list[int]]]:
+    """Priority, data centre and health of the endpoints of each locality."""
+    assert made is not None
+    return [
+        (each.priority, each.locality.zone, [one.health_status for one in each.lb_endpoints])
+        for each in made.endpoints
+    ]
+
+
+def away(declared: ServiceEndpoints, center: str, **more: int) -> ServiceEndpoints:
+    """The service with endpoints of a data centre that are `out` or `draining`, by port."""
+    changes = {name: (("127.0.0.1", port),) for name, port in more.items()}
+    return replace(
+        declared,
+        centers=tuple(
+            replace(c, **changes) if c.datacenter == center else c  # type: ignore[arg-type]
+            for c in declared.centers
+        ),
+    )
+
+
+def test_an_endpoint_that_health_takes_out_is_unhealthy_for_every_envoy() -> None:
+    made = clusters.assignment(away(endpoints(service("web", [1, 2], [8])), "east", out=2), HALVES)
+    assert statuses(made) == [(0, "east", [UNKNOWN, UNHEALTHY]), (0, "west", [UNKNOWN])]
+
+
+def test_what_drains_is_a_priority_of_its_own_so_that_nobody_takes_its_part() -> None:
+    web = away(endpoints(service("web", [1, 2], [8])), "east", draining=2)
+    made = clusters.assignment(web, {"east": 10_000})
+    assert statuses(made) == [
+        (0, "east", [UNKNOWN]),
+        (1, "west", [UNKNOWN]),
+        (2, "east", [DRAINING]),
+    ]
+    assert rows(made)[2][3] == [2]
+
+
+def test_sessions_are_not_kept_at_weight_0() -> None:
+    web = replace(endpoints(service("web", [1], [8])), stickiness=StickyMode.SESSION)
+    made = clusters.assignment(web, {"west": 10_000})
+    assert statuses(made) == [(0, "west", [UNKNOWN]), (1, "east", [DEGRADED])]
+
+
+@pytest.mark.parametrize(
+    ("policy", "percent"), [(AllDown.HOLD, 1), (AllDown.OPEN, 1), (AllDown.CLOSED, 0)]
+)
+def test_when_all_are_down_the_policy_says_whether_they_are_asked(
+    policy: AllDown, percent: int
+) -> None:
+    web = replace(endpoints(service("web", [1], [8])), all_down=policy)
+    assert clusters.cluster(web).common_lb_config.healthy_panic_threshold.value == percent
+
+
+def test_gateways_check_by_http_or_tcp_and_run_no_commands() -> None:
+    web = endpoints(service("web", [1], [8]))
+    (check,) = clusters.cluster(web).health_checks
+    assert check.http_health_check.path == "/healthz"
+    by_tcp = replace(web, health_check=replace(web.health_check, kind=CheckKind.TCP))
+    (check,) = clusters.cluster(by_tcp).health_checks
+    assert check.HasField("tcp_health_check")
+    told = replace(web, health_check=replace(web.health_check, kind=CheckKind.COMMAND))
+    assert not clusters.cluster(told).health_checks

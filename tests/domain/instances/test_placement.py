@@ -1,5 +1,6 @@
 """What weights, standbys and versions mean, and who serves while some are out."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -15,7 +16,7 @@ from controlplane.domain.instances.placement import (
     versions,
 )
 from controlplane.domain.instances.serving import Group, serving
-from controlplane.domain.services import HealthCheck, LoadBalancing, RetryPolicy
+from controlplane.domain.services import AllDown, HealthCheck, LoadBalancing, RetryPolicy
 from controlplane.domain.snapshot import CenterEndpoints, ServiceEndpoints
 
 
@@ -151,3 +152,38 @@ def test_when_all_are_out_all_are_tried() -> None:
     placed = placement(TWO, HALVES)
     assert serving(placed, out(1, 2, 3, 4, 5, 6, 7)) == serving(placed, ())
     assert serving(Placement(), ()) == serving(Placement(), out(1)) == ()
+
+
+def at(*numbers: int) -> tuple[tuple[str, int], ...]:
+    return tuple(("127.0.0.1", port) for port in numbers)
+
+
+def test_who_is_out_by_the_configuration_serves_only_when_nobody_else_can() -> None:
+    east, west = cluster("east", "", 1, 2, 3, out=at(2)), cluster("west", "", 6)
+    placed = placement(service(east, west), HALVES)
+    assert placed.out == out(2)
+    assert [group.members for group in serving(placed, ())] == [
+        (("127.0.0.1:1", 1), ("127.0.0.1:3", 1)),
+        (("127.0.0.1:6", 1),),
+    ]
+    # Those that the client itself finds to be out are worse than those that it is told of.
+    assert part(serving(placed, out(1, 3, 6))) == {"east": 1.0}
+    assert part(serving(placed, out(1, 2, 3, 6))) == pytest.approx({"east": 0.5, "west": 0.5})
+
+
+def test_nobody_is_tried_where_the_service_is_closed_when_all_are_down() -> None:
+    closed = replace(service(cluster("east", "", 1)), all_down=AllDown.CLOSED)
+    placed = placement(closed, {"east": 10_000})
+    assert part(serving(placed, ())) == {"east": 1.0}
+    assert serving(placed, out(1)) == ()
+
+
+def test_what_drains_stands_beside_all_tiers_and_bears_nothing() -> None:
+    east, west = cluster("east", "", 1, 2, draining=at(1)), cluster("west", "", 6, draining=at(6))
+    placed = placement(service(east, west), HALVES)
+    assert shape(placed) == [[[2]]]
+    assert [(site.datacenter, ports(site)) for site in placed.draining] == [
+        ("east", [1]),
+        ("west", [6]),
+    ]
+    assert part(serving(placed, out(2))) == {"east": 1.0}

@@ -10,8 +10,9 @@ from envoy.config.route.v3 import route_components_pb2 as route_pb2
 from google.protobuf.wrappers_pb2 import BoolValue, UInt32Value
 
 from controlplane.adapters.envoy.callers import mark
-from controlplane.adapters.envoy.clusters import cluster_name, milliseconds
+from controlplane.adapters.envoy.clusters import cluster_name
 from controlplane.adapters.envoy.derived_clusters import queue_name
+from controlplane.adapters.envoy.packing import milliseconds
 from controlplane.adapters.envoy.retries import retry_policy
 from controlplane.adapters.envoy.routing.conditions import route_match
 from controlplane.adapters.envoy.routing.expressible import Services

@@ -1,0 +1,85 @@
+"""What makes an Envoy leave bad endpoints by itself: checks, ejection, no panic, room for retries.
+
+Called by `clusters`. All of it together makes a data centre's death cost no request; each part
+alone does not. Nothing here needs the control plane to be there.
+"""
+
+from envoy.config.cluster.v3 import circuit_breaker_pb2, cluster_pb2, outlier_detection_pb2
+from envoy.config.core.v3 import health_check_pb2
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.wrappers_pb2 import BoolValue, UInt32Value
+
+from controlplane.adapters.envoy.packing import milliseconds
+from controlplane.domain.services import AllDown, CheckKind, HealthCheck
+
+UNLIMITED = 10_000
+MAX_RETRIES = 1_000
+# Of Envoy's percentages, its own and without reserve.
+WHOLE_PERCENT = 100
+# In a row at one endpoint. An endpoint that hangs takes so many attempts of 250 ms at once.
+FAILED_ATTEMPTS = 5
+# One broken page says nothing about the endpoint: of two that are asked alike, so many errors in
+# a row come once in 4,000 requests.
+ERRORS = 12
+# The least that Envoy knows but never: traffic goes to all endpoints when none is left.
+PANIC_PERCENT = 1
+
+
+def balancing(policy: AllDown) -> cluster_pb2.Cluster.CommonLbConfig:
+    """How requests are spread when endpoints are missing, up to all of them."""
+    # Panic at more would send requests to the dead centre while others can serve, and the merge
+    # window would hold ejections back for a second.
+    common = cluster_pb2.Cluster.CommonLbConfig(
+        locality_weighted_lb_config=cluster_pb2.Cluster.CommonLbConfig.LocalityWeightedLbConfig(),
+        update_merge_window=Duration(),
+    )
+    common.healthy_panic_threshold.value = 0 if policy is AllDown.CLOSED else PANIC_PERCENT
+    return common
+
+
+def health_checks(check: HealthCheck) -> list[health_check_pb2.HealthCheck]:
+    """None for a command: observers run it, and tell by the endpoints' states."""
+    if check.kind is CheckKind.COMMAND:
+        return []
+    interval = milliseconds(check.interval_ms)
+    message = health_check_pb2.HealthCheck(
+        timeout=milliseconds(check.timeout_ms),
+        interval=interval,
+        no_traffic_interval=interval,
+        no_traffic_healthy_interval=interval,
+        healthy_threshold=UInt32Value(value=check.healthy_threshold),
+        unhealthy_threshold=UInt32Value(value=check.unhealthy_threshold),
+    )
+    if check.kind is CheckKind.TCP:
+        message.tcp_health_check.SetInParent()
+    else:
+        message.http_health_check.path = check.path
+    return [message]
+
+
+def outlier_detection() -> outlier_detection_pb2.OutlierDetection:
+    """What requests tell of an endpoint, and how long it is out for it."""
+    return outlier_detection_pb2.OutlierDetection(
+        # Attempts that fail or end at their time limit, in a row. Counted apart from answers, each
+        # new request on a kept connection would clear those of an endpoint that hangs.
+        consecutive_gateway_failure=UInt32Value(value=FAILED_ATTEMPTS),
+        enforcing_consecutive_gateway_failure=UInt32Value(value=WHOLE_PERCENT),
+        consecutive_5xx=UInt32Value(value=ERRORS),
+        enforcing_consecutive_5xx=UInt32Value(value=WHOLE_PERCENT),
+        interval=milliseconds(250),
+        base_ejection_time=Duration(seconds=3),
+        max_ejection_percent=UInt32Value(value=WHOLE_PERCENT),
+        # An endpoint may answer its checks and nothing else: they do not bring it back early.
+        successful_active_health_check_uneject_host=BoolValue(value=False),
+    )
+
+
+def circuit_breakers() -> circuit_breaker_pb2.CircuitBreakers:
+    """No limits that matter; with Envoy's own, three retries at once, a failure is an outage."""
+    limits = circuit_breaker_pb2.CircuitBreakers.Thresholds(
+        max_connections=UInt32Value(value=UNLIMITED),
+        max_pending_requests=UInt32Value(value=UNLIMITED),
+        max_requests=UInt32Value(value=UNLIMITED),
+        max_retries=UInt32Value(value=MAX_RETRIES),
+    )
+    return circuit_breaker_pb2.CircuitBreakers(thresholds=[limits])
