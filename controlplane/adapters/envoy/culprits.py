@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from controlplane.adapters.envoy.derived_clusters import service_of
 from controlplane.adapters.envoy.forms import Form
 from controlplane.adapters.envoy.l4_listeners import listener_name
+from controlplane.adapters.envoy.routing.conditions import cookie_expression
 from controlplane.domain.routing.route import (
     Condition,
     L4Route,
+    Part,
     PathMatchType,
     Route,
     TextMatchType,
@@ -105,7 +107,13 @@ def _expressions(form: Form) -> list[str]:
 
 
 def _of_conditions(conditions: Iterable[Condition]) -> list[str]:
-    return [one.value for one in conditions if one.type is TextMatchType.REGULAR_EXPRESSION]
+    found = []
+    for one in conditions:
+        if one.type is TextMatchType.REGULAR_EXPRESSION:
+            found.append(one.value)
+        if one.part is Part.COOKIE:
+            found.append(cookie_expression(one))
+    return found
 
 
 def _hosts(route: Route) -> frozenset[str]:

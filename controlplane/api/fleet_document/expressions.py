@@ -1,23 +1,20 @@
 """Regular expressions of routes: what is wrong with one at sight.
 
-Called by `conditions`. Gateways use RE2, which is not here to ask: what only RE2 refuses
-(look-around, back references) is found by the check before a push, on the single route. Here
-stands what is wrong in every dialect, and programs that cannot fit.
+Called by `conditions`. What RE2 refuses is an error of the file, in its words and with the place;
+what only a data plane refuses is found by the check before a push, on the single route.
 """
 
 import re
-import threading
-import warnings
 
 from controlplane.api.fleet_document.reading import Place, matching
-from controlplane.domain.routing.expressions import LARGEST_PROGRAM, least_program_size
-
-# Changing the warning filters is not safe between threads.
-_one_at_a_time = threading.Lock()
-
+from controlplane.domain.routing.expressions import LARGEST_PROGRAM, fault
 
 _PRINTABLE = re.compile(r"/[!-~]{0,1023}", re.ASCII)
 _ANY = re.compile(r"[ -~]{1,1024}", re.ASCII)
+_ALLOWED = (
+    f"a regular expression in RE2's syntax, of up to {LARGEST_PROGRAM} instructions: neither "
+    "look-around nor back references, repetitions up to 1000"
+)
 
 
 def expression(place: Place) -> str:
@@ -33,29 +30,8 @@ def text_expression(place: Place) -> str:
 
 
 def _checked(value: str, place: Place) -> str:
-    fault = _fault(value) if value else None
-    if fault is not None:
-        found, allowed = fault
-        place.report(allowed, found)
+    wrong = fault(value) if value else None
+    if wrong is not None:
+        where = "" if wrong.at is None else f" at character {wrong.at + 1}"
+        place.report(_ALLOWED, f"{wrong.words}{where}")
     return value
-
-
-def _fault(value: str) -> tuple[str, str] | None:
-    """(what is found, what is allowed), None when nothing is wrong at sight."""
-    try:
-        with _one_at_a_time, warnings.catch_warnings():
-            # `[[:alpha:]]` is a class in RE2 and only a doubtful set here.
-            warnings.simplefilter("ignore")
-            re.compile(value)
-    except re.error as error:
-        where = f" at character {error.pos + 1}" if error.pos is not None else ""
-        return f"no regular expression: {error.msg}{where}", "a regular expression in RE2's syntax"
-    except OverflowError:
-        return "with a repetition that is too large", "repetitions up to 1000"
-    except RecursionError:
-        return "nested too deep", "a regular expression with fewer groups inside groups"
-    size = least_program_size(value)
-    if size > LARGEST_PROGRAM:
-        found = f"a program of at least {size} instructions"
-        return found, f"up to {LARGEST_PROGRAM}: smaller repetitions, or several routes"
-    return None

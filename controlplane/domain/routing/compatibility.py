@@ -8,8 +8,8 @@ towards no.
 import ipaddress
 from itertools import product
 
+from controlplane.domain.routing.expressions import compiled
 from controlplane.domain.routing.matching.cohorts import bounds, everyone
-from controlplane.domain.routing.matching.dialect import compiled
 from controlplane.domain.routing.route import Condition, Route, TextMatchType
 
 
@@ -74,7 +74,7 @@ def _fulfils(value: str, condition: Condition) -> bool:
         case TextMatchType.PREFIX:
             return value.startswith(condition.value)
         case TextMatchType.REGULAR_EXPRESSION:
-            return compiled(condition.value).fullmatch(value) is not None
+            return compiled(condition.value).matches(value)
         case _:
             return condition.type is TextMatchType.PRESENT
 

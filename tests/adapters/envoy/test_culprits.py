@@ -6,9 +6,11 @@ import pytest
 
 from controlplane.adapters.envoy.culprits import environmental, named
 from controlplane.adapters.envoy.forms import forms
+from controlplane.adapters.envoy.routing.conditions import cookie_expression
 from controlplane.domain.routing.route import (
     Condition,
     L4Route,
+    Part,
     PathMatch,
     PathMatchType,
     Route,
@@ -33,6 +35,7 @@ def asked(expression: str) -> Condition:
     return Condition(name="x", type=TextMatchType.REGULAR_EXPRESSION, value=expression)
 
 
+COOKIE = Condition(part=Part.COOKIE, name="plan", type=TextMatchType.ABSENT)
 ROUTES = [
     *(
         Route(
@@ -45,6 +48,7 @@ ROUTES = [
     prefix("hosted", "web", "/", "a.example"),
     prefix("api", "api", "/api"),
     replace(prefix("asks", "api", "/asks"), conditions=(asked("gold(?!x)"),)),
+    replace(prefix("eats", "api", "/eats"), conditions=(COOKIE,)),
 ]
 DECLARED = replace(
     fleet([service("web", [9001], [9101]), service("api", [9201], [9301])], ROUTES),
@@ -68,10 +72,18 @@ FORMS = forms(snapshot(DECLARED, 1).content)
             "set for the error level threshold. Increase configured max program size if necessary.",
             {"route/long"},
         ),
+        (
+            f"regex '{cookie_expression(COOKIE)}' RE2 program size of 5171 > max program size of "
+            "5000 set for the error level threshold. Increase configured max program size.",
+            {"route/eats"},
+        ),
         ("invalid perl operator: (?!", {"route/asks"}),
         ("invalid perl operator: (?<", {"whitelist/site"}),
-        ("route: unknown cluster 'api'", {"route/api", "route/asks"}),
-        ("route: unknown weighted cluster 'api:v1~slow'", {"route/api", "route/asks"}),
+        ("route: unknown cluster 'api'", {"route/api", "route/asks", "route/eats"}),
+        (
+            "route: unknown weighted cluster 'api:v1~slow'",
+            {"route/api", "route/asks", "route/eats"},
+        ),
         ("Error adding/updating cluster(s) web:v1~slow: no", {"service/web"}),
         ("Error adding/updating cluster(s) web~~tcp: no", {"service/web"}),
         ("Error adding/updating listener(s) tcp-5432: no", {"l4/db"}),

@@ -99,12 +99,18 @@ def _query_condition(condition: Condition) -> route_pb2.QueryParameterMatcher:
 
 
 def _cookie_condition(condition: Condition) -> route_pb2.HeaderMatcher:
+    matcher = _header("cookie", _whole(cookie_expression(condition)))
+    if condition.type is TextMatchType.ABSENT:
+        matcher.treat_missing_header_as_empty = True
+    return matcher
+
+
+def cookie_expression(condition: Condition) -> str:
+    """The regular expression of the whole header for a condition on one cookie."""
     name = condition.name
     match condition.type:
         case TextMatchType.ABSENT:
-            matcher = _header("cookie", _whole(cookies.without(name)))
-            matcher.treat_missing_header_as_empty = True
-            return matcher
+            return cookies.without(name)
         case TextMatchType.PRESENT:
             value = "[^;]*"
         case TextMatchType.EXACT:
@@ -113,7 +119,7 @@ def _cookie_condition(condition: Condition) -> route_pb2.HeaderMatcher:
             value = f"{re.escape(condition.value)}[^;]*"
         case TextMatchType.REGULAR_EXPRESSION:
             value = cookies.within_value(condition.value) or ""
-    return _header("cookie", _whole(cookies.with_value(name, value)))
+    return cookies.with_value(name, value)
 
 
 def _cohort(cohort: Cohort) -> route_pb2.HeaderMatcher:

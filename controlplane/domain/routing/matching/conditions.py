@@ -1,10 +1,9 @@
 """Conditions of a route as predicates over a request. Called by the matcher."""
 
 import ipaddress
-import re
 from collections.abc import Callable, Mapping
 
-from controlplane.domain.routing.matching.dialect import compiled
+from controlplane.domain.routing.expressions import Expression, compiled
 from controlplane.domain.routing.matching.request import Request
 from controlplane.domain.routing.route import Condition, Part, TextMatchType
 
@@ -79,5 +78,5 @@ def _text(condition: Condition) -> Callable[[str | None], bool]:
             return _whole(compiled(value))
 
 
-def _whole(expression: re.Pattern[str]) -> Callable[[str | None], bool]:
-    return lambda text: text is not None and expression.fullmatch(text) is not None
+def _whole(expression: Expression) -> Callable[[str | None], bool]:
+    return lambda text: text is not None and expression.matches(text)

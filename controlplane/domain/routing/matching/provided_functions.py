@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 
+from controlplane.domain.routing.expressions import as_bytes
 from controlplane.domain.routing.matching.conditions import Predicate, of_condition
 from controlplane.domain.routing.matching.functions import Arguments, MatchFunction, Registry
 from controlplane.domain.routing.matching.request import Request
@@ -65,7 +66,7 @@ def _hashed_share(arguments: Arguments) -> Predicate:
         value = request.headers.get(name)
         if value is None:
             return False
-        first = int.from_bytes(hashlib.sha256(value.encode()).digest()[:8], "big")
+        first = int.from_bytes(hashlib.sha256(as_bytes(value)).digest()[:8], "big")
         return low <= first * WHOLE >> 64 < high
 
     return holds

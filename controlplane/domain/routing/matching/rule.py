@@ -1,16 +1,14 @@
 """A route made ready to be asked: what must hold beside host and path, as predicates."""
 
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
-from controlplane.domain.routing.expressions import literal_start
+from controlplane.domain.routing.expressions import Expression, compiled, literal_start
 from controlplane.domain.routing.matching import cohorts, functions
 from controlplane.domain.routing.matching.conditions import Predicate, of_condition, of_sources
-from controlplane.domain.routing.matching.dialect import compiled
 from controlplane.domain.routing.matching.functions import Registry
 from controlplane.domain.routing.matching.request import Request
 from controlplane.domain.routing.precedence import is_parameter, order_at_one_path
@@ -65,7 +63,7 @@ class Rule:
     tests: tuple[_Test, ...] = field(compare=False, repr=False)
     timed: bool = field(compare=False, repr=False)
     names: tuple[tuple[int, str], ...] = field(compare=False, repr=False)
-    expression: re.Pattern[str] | None = field(compare=False, repr=False)
+    expression: Expression | None = field(compare=False, repr=False)
     start: str = field(compare=False, repr=False)
 
     def holds(self, request: Request, now_s: float) -> bool:
@@ -92,11 +90,11 @@ class Rule:
         expression = self.expression
         if expression is None or not path.startswith(self.start):
             return False
-        return expression.fullmatch(path) is not None
+        return expression.matches(path)
 
 
 def rule_of(route: Route, registry: Registry) -> Rule:
-    """The rule of a route; its expressions compile and its functions are in the registry."""
+    """The rule of a route; its functions are in the registry."""
     is_expression = route.path.type is PathMatchType.REGULAR_EXPRESSION
     return Rule(
         route=route,

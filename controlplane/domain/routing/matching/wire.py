@@ -4,7 +4,6 @@ Written for `/v1/routes`, read by the gateway agent. Each route stands once, wit
 default; the trees name routes by number. The same routes give the same bytes.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -63,8 +62,8 @@ def decoded(data: bytes, registry: Registry = PROVIDED) -> Table:
     try:
         rules = [rule_of(route, registry) for route in document.routes]
         hosts = {name: _host(host, rules) for name, host in document.hosts.items()}
-    except (LookupError, re.error) as error:
-        raise _unreadable(f"no such route, node, function or expression: {error}") from error
+    except LookupError as error:
+        raise _unreadable(f"no such route, node or function: {error}") from error
     for name, host in hosts.items():
         if found := faults(host.tree):
             raise _unreadable(f"tree of {name}: {found[0]}")
