@@ -20,6 +20,7 @@ from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample
 from controlplane.ports.learning import StoredModel
 from tests.fake_fleets import MemoryAuditLog, MemoryFleetStore, Outage
+from tests.fake_health import MemoryHealthStore
 from tests.fake_intents import MemoryIntentStore
 
 Place = tuple[float, str] | None
@@ -320,6 +321,7 @@ class MemoryStores:
     models: MemoryModelRegistry = field(init=False)
     jobs: MemoryJobStore = field(init=False)
     intents: MemoryIntentStore = field(init=False)
+    health: MemoryHealthStore = field(init=False)
 
     def __post_init__(self) -> None:
         self.audit = MemoryAuditLog(outage=self.outage)
@@ -332,3 +334,4 @@ class MemoryStores:
         self.models = MemoryModelRegistry(audit=self.audit, outage=self.outage)
         self.jobs = MemoryJobStore(audit=self.audit, outage=self.outage)
         self.intents = MemoryIntentStore(audit=self.audit, outage=self.outage)
+        self.health = MemoryHealthStore()

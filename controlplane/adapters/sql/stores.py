@@ -17,6 +17,7 @@ from controlplane.adapters.sql.database import Database
 from controlplane.adapters.sql.database_file import open_file
 from controlplane.adapters.sql.decisions import SqlDecisionStore
 from controlplane.adapters.sql.fleets import SqlFleetStore
+from controlplane.adapters.sql.health import SqlHealthStore
 from controlplane.adapters.sql.intents import SqlIntentStore
 from controlplane.adapters.sql.jobs import SqlJobStore
 from controlplane.adapters.sql.minutes import SqlMinuteStore
@@ -44,6 +45,7 @@ class SqlStores:
     models: SqlModelRegistry
     jobs: SqlJobStore
     intents: SqlIntentStore
+    health: SqlHealthStore
     database: Database
 
     @classmethod
@@ -75,6 +77,7 @@ class SqlStores:
             models=SqlModelRegistry(database, shelf),
             jobs=SqlJobStore(database),
             intents=SqlIntentStore(database),
+            health=SqlHealthStore(database),
             database=database,
         )
 

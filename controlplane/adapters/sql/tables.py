@@ -182,6 +182,14 @@ INTENTS = Table(
     UniqueConstraint("id"),
 )
 
+# One row: the last picture.
+HEALTH = Table(
+    "health",
+    METADATA,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
 MODELS = Table(
     "models",
     METADATA,

@@ -87,8 +87,8 @@ def doubtful(checked: Checked) -> bool:
 def passes_needed(flaps: float, check: HealthCheck) -> int:
     """Passes in a row that bring it back, from the declared threshold up to `MOST_PASSES`."""
     more = max(0, min(round(flaps) - 1, MOST_PASSES))
-    raised = min(MOST_PASSES, check.healthy_threshold * PASSES_FACTOR**more)
-    return max(check.healthy_threshold, raised)
+    raised: int = check.healthy_threshold * PASSES_FACTOR**more
+    return max(check.healthy_threshold, min(MOST_PASSES, raised))
 
 
 def least_out_s(check: HealthCheck) -> float:
@@ -100,7 +100,7 @@ def _faded(checked: Checked, now_s: float, check: HealthCheck) -> float:
     if not checked.flaps:
         return 0.0
     half_life_s = HALF_LIFE_INTERVALS * check.interval_ms / 1_000
-    return checked.flaps * 0.5 ** (max(0.0, now_s - checked.at_s) / half_life_s)
+    return checked.flaps * math.exp2(-max(0.0, now_s - checked.at_s) / half_life_s)
 
 
 def _after_pass(checked: Checked, flaps: float, result: Result, check: HealthCheck) -> Checked:

@@ -171,6 +171,16 @@ class Health:
         place = None if known is None else known.place(datacenter)
         return place is not None and place.down
 
+    def endpoints(self) -> dict[EndpointKey, EndpointHealth]:
+        """Every endpoint that is known."""
+        return {
+            endpoint.key: endpoint
+            for service in self.services.values()
+            for place in service.places
+            for cluster in place.clusters
+            for endpoint in cluster.endpoints
+        }
+
     def unusable(self, service: str) -> frozenset[EndpointKey]:
         """Endpoints of a service that should get no requests."""
         known = self.services.get(service)

@@ -7,6 +7,8 @@ of a hundred is one trouble.
 from collections.abc import Iterator, Mapping
 
 from controlplane.domain.findings import Observation, Severity
+from controlplane.domain.health.budget import ProbePlan
+from controlplane.domain.health.passive import Passive
 from controlplane.domain.health.picture import (
     CenterHealth,
     ClusterHealth,
@@ -40,6 +42,31 @@ def observations(health: Health, now_s: float) -> Iterator[Observation]:
     names = {one.datacenter for one in dead}
     for service in health.services.values():
         yield from _service(service, names)
+
+
+def requests_fail_for_one(place: tuple[str, str, str], passive: Passive) -> Observation:
+    """What a single reporter sees is told: it may be the one that is cut off."""
+    service, datacenter, cluster = place
+    return Observation(
+        code="requests_fail_for_one",
+        subject=_subject(service, datacenter, cluster),
+        message=f"{passive.ratio:.0%} of the requests of a single reporter to this cluster fail; "
+        "no other reporter says so",
+        held="the cluster gets requests as before",
+    )
+
+
+def stretched(plan: ProbePlan) -> Iterator[Observation]:
+    """Endpoints are asked less often than declared."""
+    if plan.stretch > 1:
+        yield Observation(
+            code="probes_stretched",
+            subject="observers",
+            message="there is more to probe than the observers may: intervals are "
+            f"{plan.stretch:.1f} times those declared, so a fall is seen that much later; start "
+            "more observers or check less often",
+            severity=Severity.INFO,
+        )
 
 
 def _observers(health: Health, now_s: float) -> Iterator[Observation]:
@@ -103,7 +130,7 @@ def _service(service: ServiceHealth, dead: set[str]) -> Iterator[Observation]:
 def _place_down(service: ServiceHealth, place: Place) -> Observation:
     return Observation(
         code="service_down",
-        subject=f"service/{service.service} datacenter/{place.datacenter}",
+        subject=_subject(service.service, place.datacenter),
         message=f"service {service.service} has no usable endpoint in {place.datacenter}; "
         "elsewhere it has",
         severity=Severity.CRITICAL,
@@ -111,8 +138,7 @@ def _place_down(service: ServiceHealth, place: Place) -> Observation:
 
 
 def _cluster(service: ServiceHealth, place: Place, cluster: ClusterHealth) -> Iterator[Observation]:
-    subject = f"service/{service.service} datacenter/{place.datacenter}"
-    subject += f" cluster/{cluster.cluster}" if cluster.cluster else ""
+    subject = _subject(service.service, place.datacenter, cluster.cluster)
     if cluster.failing:
         yield Observation(
             code="requests_fail",
@@ -142,6 +168,11 @@ def _cluster(service: ServiceHealth, place: Place, cluster: ClusterHealth) -> It
             message=f"checks of {', '.join(flapping[:MOST_NAMED])} pass and fail by turns",
             held="one that is out stays out until its checks pass for longer than usual",
         )
+
+
+def _subject(service: str, datacenter: str, cluster: str = "") -> str:
+    named = f" cluster/{cluster}" if cluster else ""
+    return f"service/{service} datacenter/{datacenter}{named}"
 
 
 def _reason(service: ServiceHealth) -> str:
