@@ -20,6 +20,10 @@ class Source(StrEnum):
     STORE = "store"
     MODELS = "models"
     JOBS = "jobs"
+    HEALTH = "health"
+    ALERTS = "alerts"
+    CHANGES = "changes"
+    WEBHOOKS = "webhooks"
     INTENTS = "intents"
 
 

@@ -1,0 +1,63 @@
+"""The few words in which operations ask for intents.
+
+`engine.intents` answers them through `Desk`; alerts, scenarios and changes know no more of it.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from controlplane.domain.intents.intent import Intent, Wanted
+from controlplane.engine.intents import Ask, Intents
+
+# Intents of the past that a new process remembers: a rate limit counts them, and what a person
+# has undone is not asked for again.
+REMEMBERED = 200
+
+
+class IntentDesk(Protocol):
+    """Who makes and takes back intents."""
+
+    @property
+    def known(self) -> Mapping[str, Intent]:
+        """Those that stand, and those that ended lately, by id."""
+
+    async def order(
+        self, wanted: Wanted, author: str, cause: str = "", *, automatic: bool = False
+    ) -> Intent:
+        """Make one at once; raises what says why not.
+
+        Args:
+            automatic: nobody can be asked what to do without room.
+        """
+
+    async def undo(self, intent_id: str, author: str, reason: str) -> Intent:
+        """Take one back; Conflict when it is being taken back, or has ended."""
+
+
+class Desk:
+    """IntentDesk on the register of intents."""
+
+    def __init__(self, intents: Intents) -> None:
+        self._intents = intents
+        self._earlier: dict[str, Intent] = {}
+
+    async def restore(self) -> None:
+        """Remember what ended before this process."""
+        self._earlier = {one.id: one for one in await self._intents.recent(REMEMBERED)}
+
+    @property
+    def known(self) -> Mapping[str, Intent]:
+        """Those that stand, and those that ended lately, by id."""
+        return {**self._earlier, **{one.id: one for one in self._intents.known}}
+
+    async def order(
+        self, wanted: Wanted, author: str, cause: str = "", *, automatic: bool = False
+    ) -> Intent:
+        """Make one at once."""
+        return await self._intents.create(
+            Ask(wanted=wanted, author=author, cause=cause, automatic=automatic)
+        )
+
+    async def undo(self, intent_id: str, author: str, reason: str) -> Intent:
+        """Take one back."""
+        return await self._intents.undo(intent_id, author, reason)

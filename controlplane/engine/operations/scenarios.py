@@ -1,0 +1,160 @@
+"""Scenarios applied and undone as one: all of their intents, or none.
+
+Called by the API. What has been applied is a run; its intents are ordinary ones.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from controlplane.domain.access import AuditEntry, Principal
+from controlplane.domain.errors import Conflict, ControlPlaneError
+from controlplane.domain.operations.scenarios import Scenario, ScenarioRun, dated
+from controlplane.engine.operations.intent_desk import IntentDesk
+from controlplane.engine.operations.items import Items
+from controlplane.engine.stages import Instruments
+from controlplane.ports.stores import AuditLog
+
+log = structlog.get_logger(__name__)
+
+# Runs that can still be read; older ones go when new ones come.
+RUNS_KEPT = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioParts:
+    """What scenarios read and write."""
+
+    scenarios: Items[Scenario]
+    runs: Items[ScenarioRun]
+    intents: IntentDesk
+    audit: AuditLog
+
+
+class Scenarios:
+    """Applies and undoes."""
+
+    def __init__(self, parts: ScenarioParts, instruments: Instruments) -> None:
+        self._parts = parts
+        self._now = instruments.now
+        self._acting = asyncio.Lock()
+
+    @property
+    def items(self) -> Items[Scenario]:
+        """The prepared ones."""
+        return self._parts.scenarios
+
+    @property
+    def runs(self) -> list[ScenarioRun]:
+        """What was applied, the latest first."""
+        return sorted(self._parts.runs.all.values(), key=lambda one: -one.applied_s)
+
+    def standing(self, run: ScenarioRun) -> list[str]:
+        """Its intents that are still over what is published, in the order they were made."""
+        known = self._parts.intents.known
+        return [one for one in run.intents if one in known and known[one].standing]
+
+    async def apply(self, name: str, author: Principal, reason: str) -> ScenarioRun:
+        """Make all intents of a scenario, or none: what one refuses undoes those before.
+
+        Raises:
+            NotFound: there is no such scenario. Conflict: it is applied already.
+            ControlPlaneError: what the first refused order says.
+        """
+        scenario = self._parts.scenarios.named(name)
+        async with self._acting:
+            self._check_free(name)
+            now_s = self._now()
+            run = ScenarioRun(
+                name=f"{name}-{round(now_s * 1000)}",
+                scenario=name,
+                author=author.name,
+                reason=reason,
+                applied_s=now_s,
+            )
+            run = await self._ordered(run, scenario, author)
+            await self._told(run, "apply", author, reason, ", ".join(run.intents))
+            await self._parts.runs.keep(run)
+            await self._trim()
+        log.info("scenario.applied", run=run.name, intents=len(run.intents))
+        return run
+
+    async def undo(self, name: str, author: Principal, reason: str) -> ScenarioRun:
+        """Take back the intents of a run that still stand, the newest first.
+
+        Raises:
+            NotFound: there is no such run. Conflict: it was undone already.
+        """
+        async with self._acting:
+            run = self._parts.runs.named(name)
+            if run.undone_s is not None:
+                raise Conflict("scenario_undone", f"run {name} was undone already")
+            undone = self.standing(run)
+            await undo_all(self._parts.intents, reversed_of(undone), author.name, reason)
+            run = replace(run, undone_s=self._now())
+            await self._told(run, "undo", author, reason, ", ".join(undone))
+            return await self._parts.runs.keep(run)
+
+    async def _ordered(
+        self, run: ScenarioRun, scenario: Scenario, author: Principal
+    ) -> ScenarioRun:
+        made: list[str] = []
+        try:
+            for order in dated(scenario, run.reason, run.applied_s):
+                intent = await self._parts.intents.order(order, author.name, f"scenario/{run.name}")
+                made.append(intent.id)
+        except ControlPlaneError:
+            words = f"scenario {scenario.name} could not be applied as a whole"
+            await undo_all(self._parts.intents, reversed_of(made), author.name, words)
+            raise
+        return replace(run, intents=tuple(made))
+
+    def _check_free(self, name: str) -> None:
+        for run in self._parts.runs.all.values():
+            if run.scenario == name and run.undone_s is None and self.standing(run):
+                raise Conflict(
+                    "scenario_applied",
+                    f"scenario {name} is applied already, as {run.name}: undo that first",
+                    {"run": run.name},
+                )
+
+    async def _told(
+        self, run: ScenarioRun, verb: str, author: Principal, reason: str, after: str
+    ) -> None:
+        await self._parts.audit.append(
+            AuditEntry(
+                time_s=self._now(),
+                author=author.name,
+                action=f"scenario.{verb}",
+                subject=f"scenario/{run.scenario}",
+                reason=reason,
+                after=f"{run.name}: {after}",
+            )
+        )
+
+    async def _trim(self) -> None:
+        for old in self.runs[RUNS_KEPT:]:
+            await self._parts.runs.forget(old.name)
+
+
+def reversed_of(ids: Sequence[str]) -> list[str]:
+    """The newest first."""
+    return list(reversed(ids))
+
+
+async def undo_all(intents: IntentDesk, ids: Sequence[str], author: str, reason: str) -> None:
+    """Take back each that stands; one that somebody else takes back meanwhile is as good.
+
+    Raises:
+        Retryable: the store is away; those before are taken back.
+    """
+    for intent_id in ids:
+        intent = intents.known.get(intent_id)
+        if intent is None or not intent.standing or intent.ending is not None:
+            continue
+        try:
+            await intents.undo(intent_id, author, reason)
+        except Conflict as error:
+            log.info("intents.not_undone", intent=intent_id, reason=error.message)

@@ -1,0 +1,81 @@
+"""A register of intents in memory that does at once what it is asked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from controlplane.domain.errors import ControlPlaneError
+from controlplane.domain.intents.intent import (
+    Ending,
+    Intent,
+    IntentEvent,
+    IntentState,
+    Wanted,
+    advanced,
+    intent_id,
+)
+from tests.engine.rig import Clock
+
+
+@dataclass(slots=True)
+class MemoryDesk:
+    """`refusals` are raised in turn; `orders` keeps every call that was made."""
+
+    clock: Clock
+    intents: dict[str, Intent] = field(default_factory=dict)
+    refusals: list[ControlPlaneError | None] = field(default_factory=list)
+    orders: list[tuple[Wanted, str, str]] = field(default_factory=list)
+    undone: list[str] = field(default_factory=list)
+    change: int = 0
+
+    @property
+    def known(self) -> Mapping[str, Intent]:
+        return self.intents
+
+    async def order(
+        self, wanted: Wanted, author: str, cause: str = "", *, automatic: bool = False
+    ) -> Intent:
+        self.orders.append((wanted, author, cause))
+        self._refuse()
+        self.change += 1
+        made = Intent(
+            id=intent_id(wanted.kind, self.change),
+            number=self.change,
+            wanted=wanted,
+            author=author,
+            created_s=self.clock.now(),
+            change=self.change,
+            cause=cause,
+            published=self.change,
+        )
+        self.intents[made.id] = made
+        return made
+
+    async def undo(self, intent_id: str, author: str, reason: str) -> Intent:
+        self._refuse()
+        self.change += 1
+        back = advanced(self.intents[intent_id], IntentEvent.UNDO, self.clock.now(), self.change)
+        self.change += 1
+        self.intents[intent_id] = advanced(
+            back, IntentEvent.RETURNED, self.clock.now(), self.change
+        )
+        self.undone.append(intent_id)
+        return self.intents[intent_id]
+
+    def end(self, name: str, ending: Ending) -> None:
+        """What time or a person does."""
+        self.change += 1
+        self.intents[name] = replace(
+            self.intents[name],
+            state=IntentState.ENDED,
+            ending=ending,
+            ended_s=self.clock.now(),
+            change=self.change,
+        )
+
+    @property
+    def standing(self) -> list[str]:
+        return [one.id for one in self.intents.values() if one.standing]
+
+    def _refuse(self) -> None:
+        if self.refusals and (refusal := self.refusals.pop(0)) is not None:
+            raise refusal
