@@ -23,6 +23,7 @@ from controlplane.adapters.envoy.failover import (
     outlier_detection,
 )
 from controlplane.adapters.envoy.packing import milliseconds
+from controlplane.adapters.envoy.sessions import keep
 from controlplane.domain.instances.hashing import BALANCE
 from controlplane.domain.instances.placement import (
     EVERY_VERSION,
@@ -63,10 +64,11 @@ def cluster(service: ServiceEndpoints, version: str = EVERY_VERSION) -> cluster_
         common_lb_config=balancing(service.all_down),
         health_checks=health_checks(service.health_check),
         outlier_detection=outlier_detection(),
-        circuit_breakers=circuit_breakers(),
+        circuit_breakers=circuit_breakers(service.limit),
         # A removed endpoint is removed now; by default Envoy keeps it until its checks fail.
         ignore_health_on_host_removal=True,
     )
+    keep(message, service)
     message.lb_policy = LB_POLICIES[service.load_balancing]
     count = sum(len(center.addresses) for center in service.centers)
     if service.load_balancing.sticky and count < SMALL_TABLE_ENDPOINTS:

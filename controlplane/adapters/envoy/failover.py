@@ -11,13 +11,14 @@ from google.protobuf.wrappers_pb2 import BoolValue, UInt32Value
 
 from controlplane.adapters.envoy.packing import milliseconds
 from controlplane.domain.services import AllDown, CheckKind, HealthCheck
+from controlplane.domain.snapshot import ServiceLimit
 
 UNLIMITED = 10_000
 MAX_RETRIES = 1_000
 # Of Envoy's percentages, its own and without reserve.
 WHOLE_PERCENT = 100
 # In a row at one endpoint. An endpoint that hangs takes so many attempts of 250 ms at once.
-FAILED_ATTEMPTS = 5
+FAILED_ATTEMPTS = 3
 # One broken page says nothing about the endpoint: of two that are asked alike, so many errors in
 # a row come once in 4,000 requests.
 ERRORS = 12
@@ -74,12 +75,20 @@ def outlier_detection() -> outlier_detection_pb2.OutlierDetection:
     )
 
 
-def circuit_breakers() -> circuit_breaker_pb2.CircuitBreakers:
-    """No limits that matter; with Envoy's own, three retries at once, a failure is an outage."""
+def circuit_breakers(limit: ServiceLimit | None = None) -> circuit_breaker_pb2.CircuitBreakers:
+    """No limits that matter; with Envoy's own, three retries at once, a failure is an outage.
+
+    Args:
+        limit: of the service. A request waits for one of so many connections; the limit of
+            requests makes it strict, because an endpoint without a connection may open one.
+    """
+    concurrent, waiting = UNLIMITED, UNLIMITED
+    if limit is not None and limit.concurrent is not None:
+        concurrent, waiting = limit.concurrent, limit.waiting
     limits = circuit_breaker_pb2.CircuitBreakers.Thresholds(
-        max_connections=UInt32Value(value=UNLIMITED),
-        max_pending_requests=UInt32Value(value=UNLIMITED),
-        max_requests=UInt32Value(value=UNLIMITED),
+        max_connections=UInt32Value(value=concurrent),
+        max_pending_requests=UInt32Value(value=waiting),
+        max_requests=UInt32Value(value=concurrent),
         max_retries=UInt32Value(value=MAX_RETRIES),
     )
     return circuit_breaker_pb2.CircuitBreakers(thresholds=[limits])

@@ -17,6 +17,7 @@ from controlplane.adapters.envoy.group_listeners import access_notes, fetched, g
 from controlplane.adapters.envoy.l4_listeners import l4_notes
 from controlplane.adapters.envoy.resource_sets import regional_name
 from controlplane.adapters.envoy.routing.configuration import compiled, keeps_users
+from controlplane.adapters.envoy.sessions import keeps_sessions, with_sessions
 from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.instances.placement import EVERY_VERSION, versions
 from controlplane.domain.snapshot import Section, ServiceEndpoints, Snapshot, WeightSet
@@ -115,10 +116,11 @@ class Renderer:
         )
         stickiness = listeners.Stickiness.COOKIE if sticky else listeners.Stickiness.NONE
         section = snapshot.content.routes
+        sessions = keeps_sessions(services)
 
         def make() -> tuple[Part, ...]:
             return tuple(
-                _part(ResourceType.LISTENER, name, message)
+                _part(ResourceType.LISTENER, name, with_sessions(message) if sessions else message)
                 for group in section.gateways
                 for name, message in group_listeners(
                     section, group, stickiness, _services(snapshot)

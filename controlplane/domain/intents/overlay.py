@@ -20,7 +20,8 @@ from controlplane.domain.intents.demands import (
     planned_loads,
 )
 from controlplane.domain.intents.intent import Intent, IntentKind, IntentState
-from controlplane.domain.intents.presence import Presence, presence, removals
+from controlplane.domain.intents.presence import Presence, Removal, presence, removals
+from controlplane.domain.intents.sessions import for_service, staying
 from controlplane.domain.snapshot import Content, WeightSet, WeightsSection
 from controlplane.domain.topology import Fleet
 from controlplane.domain.units import to_basis_points
@@ -52,6 +53,7 @@ def overlaid(content: Content, over: Overlay) -> Content:
     taken = removals(standing, over.now_s)
     content, taken = parts.without(content, taken)
     present = _presences(content, taken)
+    content = staying(content, present, taken)
     content = _moved(content, present, over)
     return limiting.limited(content, standing, closed=_closed(present))
 
@@ -117,14 +119,15 @@ def _centers(content: Content) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _presences(content: Content, taken: Sequence[object]) -> dict[str, Presence]:
+def _presences(content: Content, taken: Sequence[Removal]) -> dict[str, Presence]:
     if not taken:
         return {}
-    found = (
-        (service, presence(service, centers, taken))  # type: ignore[arg-type]
-        for service, centers in _centers(content).items()
-    )
-    return {service: one for service, one in found if one.levels or one.closed}
+    centers = _centers(content)
+    found = {
+        one.service: presence(one.service, centers[one.service], for_service(one, taken))
+        for one in content.endpoints.services
+    }
+    return {service: one for service, one in found.items() if one.levels or one.closed}
 
 
 def _moved(content: Content, present: Mapping[str, Presence], over: Overlay) -> Content:

@@ -9,7 +9,13 @@ from dataclasses import dataclass, replace
 
 from controlplane.domain.intents.intent import Target
 from controlplane.domain.intents.presence import Removal
-from controlplane.domain.snapshot import CenterEndpoints, Content, EndpointsSection
+from controlplane.domain.intents.sessions import drained, stays
+from controlplane.domain.snapshot import (
+    CenterEndpoints,
+    Content,
+    EndpointsSection,
+    ServiceEndpoints,
+)
 
 # A cluster that is being drained keeps its weight in so many parts.
 _FINER = 100
@@ -29,7 +35,7 @@ def without(content: Content, taken: Sequence[Removal]) -> tuple[Content, tuple[
     for index, service in enumerate(services):
         mine = [one for one in some if one.target.service == service.service]
         for removal in mine:
-            left = _applied(service.centers, removal)
+            left = _applied(service, removal)
             center = removal.target.datacenter
             if any(_bears(each, center) for each in left):
                 service = replace(service, centers=left)
@@ -47,13 +53,16 @@ def _partial(removal: Removal) -> bool:
 
 
 def _bears(center: CenterEndpoints, datacenter: str) -> bool:
-    return center.datacenter == datacenter and bool(center.addresses) and not center.standby
+    left = set(center.addresses) - set(center.draining)
+    return center.datacenter == datacenter and bool(left) and not center.standby
 
 
-def _applied(centers: tuple[CenterEndpoints, ...], removal: Removal) -> tuple[CenterEndpoints, ...]:
-    target = removal.target
+def _applied(service: ServiceEndpoints, removal: Removal) -> tuple[CenterEndpoints, ...]:
+    centers, target = service.centers, removal.target
     if not removal.begun:
         return centers
+    if stays(service, removal):
+        return tuple(_drained(each, target) if _named(each, target) else each for each in centers)
     if target.endpoint:
         return tuple(
             _without_endpoint(each, target.endpoint) if _named(each, target) else each
@@ -65,6 +74,14 @@ def _applied(centers: tuple[CenterEndpoints, ...], removal: Removal) -> tuple[Ce
     if removal.level <= 0:
         return tuple(each for each in centers if not _named(each, target))
     return tuple(_weighed(each, removal) for each in centers)
+
+
+def _drained(center: CenterEndpoints, target: Target) -> CenterEndpoints:
+    if not target.endpoint:
+        return drained(center)
+    return drained(
+        center, [one for one in center.addresses if endpoint_name(*one) == target.endpoint]
+    )
 
 
 def _named(center: CenterEndpoints, target: Target) -> bool:

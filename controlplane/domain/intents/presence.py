@@ -21,12 +21,14 @@ class Removal:
     Attributes:
         level: of the usual traffic, what the target keeps now, 0..1.
         begun: whether traffic moves already; before that only room is made for it.
+        draining: whether a drain is on its way, so that sessions may stay where services keep them.
     """
 
     number: int
     target: Target
     level: float
     begun: bool = True
+    draining: bool = False
 
     @property
     def stands(self) -> bool:
@@ -105,16 +107,19 @@ def returned(intent: Intent, now_s: float) -> bool:
 
 def _removal(intent: Intent, restores: Sequence[Intent], now_s: float) -> Removal:
     level = _level(intent, now_s)
+    draining = _draining(intent, now_s)
     for restore in restores:
         if restore.number > intent.number and restore.target.covers(intent.target):
             since_s = restore.active_s or restore.created_s
             start = _level(intent, since_s)
             level = max(level, _back(start, restore.wanted.return_s, now_s - since_s))
+            draining = False
     return Removal(
         number=intent.number,
         target=intent.target,
         level=level,
         begun=intent.state is not IntentState.PREPARING,
+        draining=draining,
     )
 
 
@@ -132,6 +137,12 @@ def _left(intent: Intent, now_s: float) -> float:
     since_s = now_s if intent.active_s is None else intent.active_s
     over_s = intent.wanted.over_s if intent.kind is IntentKind.DRAIN else 0.0
     return fallen(over_s, now_s - since_s)
+
+
+def _draining(intent: Intent, now_s: float) -> bool:
+    if intent.kind is not IntentKind.DRAIN or intent.state is not IntentState.ACTIVE:
+        return False
+    return intent.active_s is not None and now_s < intent.active_s + intent.wanted.over_s
 
 
 def _back(start: float, whole_s: float, elapsed_s: float) -> float:

@@ -16,6 +16,7 @@ from controlplane.adapters.envoy.packing import milliseconds
 from controlplane.adapters.envoy.retries import retry_policy
 from controlplane.adapters.envoy.routing.conditions import route_match
 from controlplane.adapters.envoy.routing.expressible import Services
+from controlplane.adapters.envoy.sessions import name_cookie
 from controlplane.adapters.envoy.sticky import hash_policy
 from controlplane.domain.routing.route import (
     FixedResponse,
@@ -55,6 +56,7 @@ def envoy_route(route: Route, services: Services, usual: RetryPolicy) -> route_p
         message.route.CopyFrom(_forward(route, services[route.service], usual))
     _change_headers(message, route)
     mark(message, route)
+    name_cookie(message, services.get(route.service))
     return message
 
 
