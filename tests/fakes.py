@@ -19,9 +19,11 @@ from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample
 from controlplane.ports.learning import StoredModel
+from controlplane.ports.operations import OperationStores
 from tests.fake_fleets import MemoryAuditLog, MemoryFleetStore, Outage
 from tests.fake_health import MemoryHealthStore
 from tests.fake_intents import MemoryIntentStore
+from tests.fake_operations import memory_operations
 
 Place = tuple[float, str] | None
 LAST = (math.inf, "")
@@ -321,6 +323,7 @@ class MemoryStores:
     models: MemoryModelRegistry = field(init=False)
     jobs: MemoryJobStore = field(init=False)
     intents: MemoryIntentStore = field(init=False)
+    operations: OperationStores = field(init=False)
     health: MemoryHealthStore = field(init=False)
 
     def __post_init__(self) -> None:
@@ -334,4 +337,5 @@ class MemoryStores:
         self.models = MemoryModelRegistry(audit=self.audit, outage=self.outage)
         self.jobs = MemoryJobStore(audit=self.audit, outage=self.outage)
         self.intents = MemoryIntentStore(audit=self.audit, outage=self.outage)
+        self.operations = memory_operations(self.audit, self.outage)
         self.health = MemoryHealthStore()

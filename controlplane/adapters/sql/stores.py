@@ -22,11 +22,13 @@ from controlplane.adapters.sql.intents import SqlIntentStore
 from controlplane.adapters.sql.jobs import SqlJobStore
 from controlplane.adapters.sql.minutes import SqlMinuteStore
 from controlplane.adapters.sql.models import ModelShelf, SqlModelRegistry
+from controlplane.adapters.sql.operations import operation_stores
 from controlplane.adapters.sql.outages import translated
 from controlplane.adapters.sql.samples import SqlSampleStore
 from controlplane.adapters.sql.snapshots import SqlSnapshotStore
 from controlplane.adapters.sql.tokens import SqlTokenStore
 from controlplane.domain.errors import Invalid
+from controlplane.ports.operations import OperationStores
 
 DEADLINE_S = 2.0
 
@@ -45,6 +47,7 @@ class SqlStores:
     models: SqlModelRegistry
     jobs: SqlJobStore
     intents: SqlIntentStore
+    operations: OperationStores
     health: SqlHealthStore
     database: Database
 
@@ -78,6 +81,7 @@ class SqlStores:
             jobs=SqlJobStore(database),
             intents=SqlIntentStore(database),
             health=SqlHealthStore(database),
+            operations=operation_stores(database),
             database=database,
         )
 
