@@ -39,13 +39,22 @@ def _expected(
     ] = None,
 ) -> int | None:
     """The generation that If-Match names; None without the header or with `*`."""
+    return number_of(if_match, "GET /v1/fleet")
+
+
+def number_of(if_match: str | None, source: str) -> int | None:
+    """The number that an If-Match header names; None without the header or with `*`.
+
+    Raises:
+        Invalid: `if_match_invalid`; it is none that `source` answers.
+    """
     if if_match is None or if_match.strip() == "*":
         return None
     named = if_match.strip().removeprefix("W/").strip('"')
     if not (named.isascii() and named.isdigit() and len(named) < 19):
         raise Invalid(
             "if_match_invalid",
-            f"If-Match is {if_match[:80]!r}; give the ETag that GET /v1/fleet answered",
+            f"If-Match is {if_match[:80]!r}; give the ETag that {source} answered",
         )
     return int(named)
 

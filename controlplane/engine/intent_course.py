@@ -50,7 +50,7 @@ class IntentTimes:
     Attributes:
         drain_s: a drain takes this long unless its author says otherwise.
         return_s: so does the way back.
-        admission_s: how long load waits at most for the survivors' admission.
+        admission_s: how long load waits at most for the survivors' admission; not scaled.
         fresh_s: a sample that is older says nothing of now.
     """
 
@@ -58,6 +58,16 @@ class IntentTimes:
     return_s: float = 60.0
     admission_s: float = 2.0
     fresh_s: float = 120.0
+
+
+def scaled(times: IntentTimes, factor: float) -> IntentTimes:
+    """The times of the demo profile: multiplied by `factor` (> 0)."""
+    return replace(
+        times,
+        drain_s=times.drain_s * factor,
+        return_s=times.return_s * factor,
+        fresh_s=times.fresh_s * factor,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

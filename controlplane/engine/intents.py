@@ -5,6 +5,8 @@ change is numbered and audited; `course` does what time brings.
 """
 
 import asyncio
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -38,6 +40,8 @@ class Ask:
         expected: number of the register's newest change that the caller has seen; None is any.
         automatic: nobody can be asked what to do without room.
         cause: what made it, when no person did.
+        replaces: ids of standing ones that it takes the place of, in the same change: nothing is
+            published without either.
     """
 
     wanted: Wanted
@@ -45,6 +49,7 @@ class Ask:
     expected: int | None = None
     automatic: bool = False
     cause: str = ""
+    replaces: frozenset[str] = frozenset()
 
 
 class Intents:
@@ -95,14 +100,28 @@ class Intents:
         """How far it is on each data plane."""
         return await self.course.progress(intent)
 
-    async def dry_run(self, ask: Ask) -> tuple[Forecast, ControlPlaneError | None]:
+    async def dry_run(
+        self, ask: Ask, beside: Sequence[Wanted] = ()
+    ) -> tuple[Forecast, ControlPlaneError | None]:
         """What an intent would do, and why it would be refused.
+
+        Args:
+            beside: what is asked with it, and done before.
 
         Raises:
             Invalid, NotFound: it cannot be judged at all.
         """
         intent, facts = await self._asked(ask)
-        made = await asyncio.to_thread(forecast, intent, self.standing, facts)
+        before = [
+            replace(
+                (await self._asked(Ask(wanted=one, author=ask.author)))[0],
+                number=intent.number + 1 + place,
+                active_s=-math.inf,
+            )
+            for place, one in enumerate(beside)
+        ]
+        standing = (*self._left(ask), *before)
+        made = await asyncio.to_thread(forecast, intent, standing, facts)
         try:
             self._judge(ask, made, facts)
         except ControlPlaneError as error:
@@ -121,12 +140,21 @@ class Intents:
         async with self.course.changing:
             self._register.expect(ask.expected)
             bare, facts = await self._asked(ask)
-            made = await asyncio.to_thread(forecast, bare, self.standing, facts)
+            made = await asyncio.to_thread(forecast, bare, self._left(ask), facts)
             self._judge(ask, made, facts)
             intent = _begun(planned(bare, made, facts.content))
             event = f"force_{intent.kind}" if ask.wanted.force else intent.kind.value
             entry = self.course.entry(intent, ask.author, event, ask.wanted.reason)
-            await self._register.put([intent], [entry], at_once=intent.kind in TAKING)
+            gone = [
+                advanced(one, IntentEvent.REPLACE, intent.created_s, intent.change)
+                for one in self.standing
+                if one.id in ask.replaces and one.ending is None
+            ]
+            entries = [
+                entry,
+                *(self.course.entry(one, ask.author, IntentEvent.REPLACE, "") for one in gone),
+            ]
+            await self._register.put([intent, *gone], entries, at_once=intent.kind in TAKING)
         log.info("intent.created", id=intent.id, target=intent.target.subject, author=ask.author)
         self.course.hurry()
         return intent
@@ -196,10 +224,14 @@ class Intents:
             earlier[wanted.revision] = snapshot.content
         return earlier
 
+    def _left(self, ask: Ask) -> tuple[Intent, ...]:
+        """What stands beside the intent that is asked for."""
+        return tuple(one for one in self.standing if one.id not in ask.replaces)
+
     def _judge(self, ask: Ask, made: Forecast, facts: Facts) -> None:
         """Raise why it may not be: Refused or Conflict."""
         wanted = ask.wanted
-        rules.check_alone(wanted, self.standing)
+        rules.check_alone(wanted, self._left(ask))
         if wanted.kind is IntentKind.RESTORE:
             rules.check_restorable(wanted, self.standing)
         if wanted.kind is IntentKind.ROLLBACK:

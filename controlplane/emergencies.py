@@ -1,0 +1,48 @@
+"""Builds what acts in an emergency: intents, and the evacuations that health asks for.
+
+Called by `wiring`.
+"""
+
+from collections.abc import Sequence
+
+from controlplane.adapters.sql.stores import SqlStores
+from controlplane.api.dependencies import ApiServices
+from controlplane.engine.delivery import Courier
+from controlplane.engine.evacuation import Evacuations
+from controlplane.engine.intent_course import IntentParts, scaled
+from controlplane.engine.intent_register import IntentRegister
+from controlplane.engine.intents import Intents
+from controlplane.engine.loop import LoopParts
+from controlplane.engine.stages import Instruments
+from controlplane.settings import Settings
+
+
+def intents(
+    settings: Settings,
+    stores: SqlStores,
+    parts: LoopParts,
+    couriers: Sequence[Courier],
+    instruments: Instruments,
+) -> Intents:
+    """The intents over what the loop publishes."""
+    standing = parts.standing
+    return Intents(
+        IntentParts(
+            register=IntentRegister(stores.intents, stores.snapshots, standing),
+            standing=standing,
+            snapshots=stores.snapshots,
+            fleets=parts.fleets,
+            publication=parts.publication,
+            pokes=parts.pokes,
+            window=parts.intake.window,
+            couriers=couriers,
+        ),
+        instruments,
+        scaled(settings.intents, settings.time_scale),
+    )
+
+
+def evacuations(settings: Settings, services: ApiServices, instruments: Instruments) -> Evacuations:
+    """What evacuates by itself."""
+    health = services.health
+    return Evacuations(services.intents, lambda: health.picture, settings.evacuation, instruments)

@@ -1,0 +1,184 @@
+"""Automatic evacuation: what health calls down loses its traffic, and gets it back when it is well.
+
+Looks at each new picture of health and asks for intents like an operator would, as author `health`.
+At most one data centre at a time; never the last one; not while too few observers can be believed;
+not against what a person has said. What is not done is a finding.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import structlog
+
+from controlplane.domain.errors import Conflict, ControlPlaneError
+from controlplane.domain.findings import Observation, Severity, Source
+from controlplane.domain.health.picture import Health
+from controlplane.domain.intents.intent import Intent, IntentKind, IntentState, Target, Wanted
+from controlplane.domain.intents.presence import TAKING
+from controlplane.domain.intents.scope import spoken_for
+from controlplane.engine.intents import Ask, Intents
+from controlplane.engine.stages import Instruments
+
+log = structlog.get_logger(__name__)
+
+AUTHOR = "health"
+SCOPE = "evacuation"
+LOOK_S = 0.05
+
+
+class Failback(StrEnum):
+    """What happens when an evacuated place is well again."""
+
+    AUTOMATIC = "automatic"
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvacuationRules:
+    """What automation may do.
+
+    Attributes:
+        most_centers: data centres that it may leave without traffic at once.
+        failback: how they come back; `well_s`: after so long without a fault.
+    """
+
+    most_centers: int = 1
+    failback: Failback = Failback.AUTOMATIC
+    well_s: float = 60.0
+
+
+class Evacuations:
+    """Turns pictures of health into intents, and back."""
+
+    def __init__(
+        self,
+        intents: Intents,
+        picture: Callable[[], Health],
+        rules: EvacuationRules,
+        instruments: Instruments,
+    ) -> None:
+        self._intents = intents
+        self._picture = picture
+        self._rules = rules
+        self._now = instruments.now
+        self._findings = instruments.findings
+        self._well_s: dict[str, float] = {}
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(LOOK_S)
+
+    async def look(self) -> None:
+        """Evacuate what is down, bring back what is well."""
+        picture = self._picture()
+        if picture.held:
+            return
+        lost = list(lost_places(picture))
+        held = [one for target in lost if (one := await self._evacuate(target)) is not None]
+        waiting = [one for intent in self._own() if (one := await self._well(intent, picture))]
+        self._findings.report(Source.INTENTS, (*held, *waiting), scope=SCOPE)
+
+    def _own(self) -> Iterator[Intent]:
+        for one in self._intents.standing:
+            if one.author == AUTHOR and one.kind in TAKING:
+                yield one
+
+    async def _evacuate(self, target: Target) -> Observation | None:
+        """Take traffic from a place; what kept it from being done, None when it is done."""
+        standing = self._intents.standing
+        if any(
+            one.kind in TAKING and one.ending is None and one.target.covers(target)
+            for one in standing
+        ):
+            return None
+        word = spoken_for(target, standing)
+        if word is not None:
+            return _not_done(target, f"intent {word.id} of {word.author} says otherwise")
+        if not self._may(target):
+            most = self._rules.most_centers
+            return _not_done(target, f"{most} data centre(s) are evacuated already, the limit")
+        wanted = Wanted(
+            kind=IntentKind.FAILOVER,
+            target=target,
+            reason="health: it is down here and serves elsewhere",
+            return_s=self._intents.times.return_s,
+        )
+        try:
+            made = await self._intents.create(
+                Ask(wanted=wanted, author=AUTHOR, automatic=True, cause=target.subject)
+            )
+        except ControlPlaneError as error:
+            return _not_done(target, error.message)
+        log.warning("evacuation.begun", intent=made.id, target=target.subject)
+        return None
+
+    def _may(self, target: Target) -> bool:
+        """Whether another data centre may lose its traffic; one that has lost some already may."""
+        taken = {one.target.datacenter for one in self._own() if one.ending is None}
+        return len(taken | {target.datacenter}) <= self._rules.most_centers
+
+    async def _well(self, intent: Intent, picture: Health) -> Observation | None:
+        """Bring back what is well again, when it has been for long enough."""
+        if intent.state not in (IntentState.ACTIVE, IntentState.PREPARING):
+            return None
+        if is_down(picture, intent.target):
+            self._well_s.pop(intent.id, None)
+            return None
+        since_s = self._well_s.setdefault(intent.id, self._now())
+        if self._rules.failback is Failback.MANUAL:
+            return _to_be_restored(intent)
+        if self._now() - since_s < self._rules.well_s:
+            return None
+        if spoken_for(intent.target, self._intents.standing) is not None:
+            return None
+        try:
+            await self._intents.undo(intent.id, AUTHOR, "health: it is well again")
+        except Conflict:
+            return None
+        except ControlPlaneError as error:
+            log.warning("evacuation.not_returned", intent=intent.id, reason=error.message)
+        return None
+
+
+def lost_places(picture: Health) -> Iterator[Target]:
+    """What is down: whole data centres first, then services in others."""
+    whole = {name for name, one in picture.centers.items() if one.down}
+    for name in sorted(whole):
+        yield Target(datacenter=name)
+    for service in sorted(picture.services):
+        for place in picture.services[service].places:
+            if place.down and place.datacenter not in whole:
+                yield Target(service=service, datacenter=place.datacenter)
+
+
+def is_down(picture: Health, target: Target) -> bool:
+    """Whether a place that was evacuated is still down, in any of its services."""
+    if target.service:
+        return picture.down(target.service, target.datacenter)
+    return any(picture.down(service, target.datacenter) for service in picture.services)
+
+
+def _not_done(target: Target, why: str) -> Observation:
+    return Observation(
+        code="evacuation_held",
+        subject=target.subject,
+        message=f"{target.subject} is down and keeps its share of the traffic: {why}",
+        held="the split in force; data planes leave dead endpoints by themselves",
+        force="signalbox failover --force",
+        severity=Severity.CRITICAL,
+    )
+
+
+def _to_be_restored(intent: Intent) -> Observation:
+    return Observation(
+        code="failback_waiting",
+        subject=intent.target.subject,
+        message=f"{intent.target.subject} is well again; its traffic was taken by {intent.id}",
+        held="its traffic stays elsewhere until somebody restores it",
+        force=f"signalbox intents undo {intent.id}",
+        severity=Severity.INFO,
+    )
