@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.api.dependencies import ApiServices
 from controlplane.api.forecasts import forecast_families
+from controlplane.api.health_metrics import health_families
 from controlplane.api.job_metrics import job_families
 from controlplane.api.ladder import ladder_families
 from controlplane.api.source_metrics import source_families
@@ -110,6 +111,7 @@ class _Engine(Collector):
         yield self._samples()
         yield from source_families(self._services.puller, self._services.instruments.now())
         yield self._outcomes()
+        yield from health_families(self._services.health)
         yield self._decisions()
         yield CounterMetricFamily(
             "signalbox_late_cycles",

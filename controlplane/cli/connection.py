@@ -48,12 +48,17 @@ def connect(context: typer.Context) -> "Client":
     """Open a client for the target that the options of `signalbox` named."""
     from controlplane.cli.client import Client
 
+    client = Client(checked(context))
+    context.call_on_close(client.close)
+    return client
+
+
+def checked(context: typer.Context) -> Target:
+    """The target that the options of `signalbox` named; Invalid when nothing can be asked there."""
     chosen = context.find_object(Target)
     assert chosen is not None, "the callback of `signalbox` sets the target"
     _check(chosen)
-    client = Client(chosen)
-    context.call_on_close(client.close)
-    return client
+    return chosen
 
 
 def _check(chosen: Target) -> None:

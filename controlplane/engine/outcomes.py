@@ -1,7 +1,8 @@
 """What applications' clients tell about their requests: sums since the start, in memory.
 
-Filled by `POST /v1/outcomes`, read by `GET /v1/outcomes` and the metrics. No decision reads it: a
-client sees its own requests only, so its counts are no sample of a service.
+Filled by `POST /v1/outcomes`, read by `GET /v1/outcomes` and the metrics. No decision reads the
+sums: a client sees its own requests only, so its counts are no sample of a service. Health reads
+each report as it comes.
 """
 
 from collections import Counter

@@ -3,6 +3,7 @@
 from controlplane.api.fleet_document.addresses import path
 from controlplane.api.fleet_document.clusters import SHARE_OF_CPU, Sites, clusters
 from controlplane.api.fleet_document.reading import (
+    Fields,
     Place,
     choice,
     fields,
@@ -12,6 +13,8 @@ from controlplane.api.fleet_document.reading import (
     switch,
 )
 from controlplane.domain.services import (
+    AllDown,
+    CheckKind,
     Cluster,
     HealthCheck,
     LoadBalancing,
@@ -37,9 +40,18 @@ SERVICE_KEYS = (
     "regional",
     "dither",
     "stickiness",
+    "all_down",
 )
 REGIONAL_KEYS = ("alpha", "critical_load", "return_load")
-CHECK_KEYS = ("path", "interval_ms", "timeout_ms", "healthy_threshold", "unhealthy_threshold")
+CHECK_KEYS = (
+    "kind",
+    "path",
+    "command",
+    "interval_ms",
+    "timeout_ms",
+    "healthy_threshold",
+    "unhealthy_threshold",
+)
 
 DEFAULTS = Service(name="", clusters=())
 STAND_IN: tuple[Cluster, ...] = ()
@@ -71,6 +83,7 @@ def service(place: Place, sites: Sites) -> Service:
         regional=entries.optional("regional", _regional, DEFAULTS.regional),
         dither=entries.optional("dither", switch, DEFAULTS.dither),
         stickiness=entries.optional("stickiness", choice(StickyMode), DEFAULTS.stickiness),
+        all_down=entries.optional("all_down", choice(AllDown), DEFAULTS.all_down),
     )
     # Beside a fault in the service itself this finding would only distract.
     if read.static_shares and place.findings.count == faults:
@@ -118,7 +131,11 @@ def _regional(place: Place) -> RegionalRule:
 def _health_check(place: Place) -> HealthCheck:
     usual = DEFAULTS.health_check
     entries = fields(place, CHECK_KEYS)
+    kind = entries.optional("kind", choice(CheckKind), usual.kind)
+    _check_kind(entries, kind, place)
     return HealthCheck(
+        kind=kind,
+        command=entries.optional("command", name, usual.command),
         path=entries.optional("path", path, usual.path),
         interval_ms=entries.optional("interval_ms", PERIOD_MS, usual.interval_ms),
         timeout_ms=entries.optional("timeout_ms", PERIOD_MS, usual.timeout_ms),
@@ -127,6 +144,16 @@ def _health_check(place: Place) -> HealthCheck:
             "unhealthy_threshold", THRESHOLD, usual.unhealthy_threshold
         ),
     )
+
+
+def _check_kind(entries: Fields, kind: CheckKind, place: Place) -> None:
+    """What belongs to another kind would be read by nobody."""
+    if kind is CheckKind.COMMAND and "command" not in entries.places:
+        place.report("a command beside kind: command, by its name in the observers' settings")
+    if kind is not CheckKind.COMMAND and "command" in entries.places:
+        entries.places["command"].report("a command beside kind: command only")
+    if kind is not CheckKind.HTTP and "path" in entries.places:
+        entries.places["path"].report("a path beside kind: http only")
 
 
 def _retry(place: Place) -> RetryPolicy:

@@ -74,6 +74,9 @@ async def send_outcomes(
         if _declared(services, place):
             counts = {one: int(getattr(row, one.value)) for one in Outcome}
             services.outcomes.add(place, counts, now_s)
+            failed = counts[Outcome.ERROR] + counts[Outcome.TIMEOUT]
+            cluster = (place.service, place.datacenter, place.cluster)
+            services.health.tell(sent.client, cluster, counts[Outcome.SERVED], failed)
             accepted += 1
     return OutcomesTaken(accepted=accepted, unknown=len(sent.outcomes) - accepted)
 

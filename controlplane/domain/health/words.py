@@ -13,6 +13,7 @@ from controlplane.domain.health.picture import (
     CenterHealth,
     ClusterHealth,
     Health,
+    ObserverHealth,
     ObserverState,
     Place,
     ServiceHealth,
@@ -85,18 +86,23 @@ def _observers(health: Health, now_s: float) -> Iterator[Observation]:
             held=NOT_OBSERVED,
             severity=Severity.CRITICAL,
         )
-    for one in doubted:
-        what = (
-            "has not reported: it is stopped or cannot reach the control plane"
-            if one.state is ObserverState.SILENT
-            else "sees no endpoint well that others see well: it is cut off itself"
+    yield from map(_doubted, doubted)
+
+
+def _doubted(one: ObserverHealth) -> Observation:
+    subject, held = f"observer/{one.name}", "its word does not count"
+    if one.state is ObserverState.SILENT:
+        words = "has not reported: it is stopped or cannot reach the control plane"
+        return Observation(
+            code="observer_silent",
+            subject=subject,
+            message=f"observer {one.name} {words}",
+            held=held,
         )
-        yield Observation(
-            code=f"observer_{one.state}",
-            subject=f"observer/{one.name}",
-            message=f"observer {one.name} {what}",
-            held="its word does not count",
-        )
+    words = "sees no endpoint well that others see well: it is cut off itself"
+    return Observation(
+        code="observer_blind", subject=subject, message=f"observer {one.name} {words}", held=held
+    )
 
 
 def _center_down(center: CenterHealth) -> Observation:
