@@ -2,6 +2,7 @@
 
 import pytest
 
+from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import Conflict
 from controlplane.domain.intents.intent import Ending, IntentKind, IntentState, Target, Wanted
 from controlplane.engine.intents import Ask
@@ -49,6 +50,7 @@ async def test_a_pin_in_place_of_another_leaves_no_moment_without_either() -> No
         "intent.replace",
     ]
     again = await made.restart()
+    await again.tick(Trigger.OPERATOR)
     await again.intents.undo(second.id, "bob")
     await again.follow()
     assert again.publication.current is not None
