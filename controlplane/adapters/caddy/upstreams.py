@@ -11,6 +11,7 @@ from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.placement import Site, placement
+from controlplane.domain.instances.usable import lost_sessions, usable
 from controlplane.domain.routing.matching import cohorts
 from controlplane.domain.routing.route import WHOLE, Cohort, Route
 from controlplane.domain.services import LoadBalancing
@@ -79,6 +80,7 @@ class Upstreams:
         for name in sorted(self._services):
             service, weights = self.services[name], self.weights.get(name, {})
             yield from late_standbys([(service, weights)], "Caddy")
+            yield from lost_sessions([service], "Caddy")
             if service.load_balancing is LoadBalancing.BOUNDED_HASH:
                 yield _unbounded(name)
             if service.load_balancing is LoadBalancing.LEAST_CONNECTIONS:
@@ -91,7 +93,7 @@ class Upstreams:
 
     def _made(self, service: ServiceEndpoints, version: str, patience: Patience) -> Json | None:
         """Proxies that take over from each other, the first one first."""
-        placed = placement(service, self.weights.get(service.service, {}), version)
+        placed = usable(placement(service, self.weights.get(service.service, {}), version))
         behind = placed.standby + placed.idle
         tiers = [_turns(tier, patience) for tier in (placed.bearing, behind) if tier]
         if service.load_balancing.sticky and placed.bearing:

@@ -10,14 +10,18 @@ from dataclasses import dataclass
 from controlplane.adapters.haproxy.actions import of_request, of_response
 from controlplane.adapters.haproxy.quoting import word
 from controlplane.adapters.haproxy.targets import Target, service_section
+from controlplane.domain.canonical import digest
 from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.hashing import BALANCE
-from controlplane.domain.instances.placement import placement
-from controlplane.domain.services import LoadBalancing
+from controlplane.domain.instances.placement import Instance, Placement, Site, placement
+from controlplane.domain.instances.usable import usable
+from controlplane.domain.services import CheckKind, LoadBalancing, StickyMode
 from controlplane.domain.snapshot import ServiceEndpoints
 
 HEAVIEST = 256
 CONNECT_TIMEOUT_MS = 250
+# Of the digest of an address, which is nobody's business.
+COOKIE_LENGTH = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,7 @@ def section(target: Target, reach: Reach | None) -> Iterator[str]:
         yield from of_response(target.route)
     if reach is not None:
         yield from _balancing(reach.service)
+        yield from _cookie(reach.service)
         yield from _patience(target, reach.service)
         yield from _servers(target, reach)
 
@@ -51,6 +56,13 @@ def _balancing(service: ServiceEndpoints) -> Iterator[str]:
     if service.load_balancing is LoadBalancing.BOUNDED_HASH:
         yield f"hash-balance-factor {round(BALANCE * 100)}"
     yield "option allbackups"
+
+
+def _cookie(service: ServiceEndpoints) -> Iterator[str]:
+    """Sessions stay with the server that the cookie names, also at weight 0."""
+    if service.stickiness is StickyMode.SESSION:
+        named = f"signalbox_at_{service.service}"
+        yield f'cookie {named} insert indirect nocache httponly attr "SameSite=Lax"'
 
 
 def _patience(target: Target, service: ServiceEndpoints) -> Iterator[str]:
@@ -74,14 +86,11 @@ def _servers(target: Target, reach: Reach) -> Iterator[str]:
     check = reach.service.health_check
     is_own = target.route is None
     if is_own:
-        yield f"option httpchk GET {word(check.path)}"
+        if check.kind is CheckKind.HTTP:
+            yield f"option httpchk GET {word(check.path)}"
         yield f"timeout check {check.timeout_ms}ms"
     placed = placement(reach.service, reach.weights, target.version)
-    shares = [
-        (site, share, backup)
-        for backup, sites in ((False, placed.bearing), (True, placed.standby + placed.idle))
-        for site, share in counted(sites, HEAVIEST)
-    ]
+    shares = _shares(placed)
     limit = _limit(target, sum(len(site.instances) for site, *_ in shares))
     seen: dict[str, int] = {}
     for site, heavy, backup in shares:
@@ -89,10 +98,43 @@ def _servers(target: Target, reach: Reach) -> Iterator[str]:
             seen[site.datacenter] = seen.get(site.datacenter, 0) + 1
             server = f"{site.datacenter}.{seen[site.datacenter]}"
             watch = _watch(check.interval_ms, check.healthy_threshold, check.unhealthy_threshold)
-            if not is_own:
+            if check.kind is CheckKind.COMMAND:
+                # Observers run it, and take out what fails.
+                watch = ""
+            elif not is_own:
                 watch = f"track {service_section(target.service, target.version)}/{server}"
-            last = " backup" if backup else ""
-            yield f"server {server} {instance.name} weight {weight} {watch}{limit}{last}"
+            last = "backup" if backup else ""
+            named = _session(reach.service, placed, site, instance)
+            words = (f"server {server} {instance.name} weight {weight}", watch, limit, named, last)
+            yield " ".join(one for one in words if one)
+
+
+def _shares(placed: Placement) -> list[tuple[Site, list[int], bool]]:
+    """Each site with the weights of its servers, and whether it is a backup.
+
+    Nothing new goes to what health takes out and to what drains, unless nobody else is there.
+    """
+    ignored = usable(placed) == placed
+    found = [
+        (
+            site,
+            [
+                0 if one.out and not ignored else part
+                for one, part in zip(site.instances, share, strict=True)
+            ],
+            backup,
+        )
+        for backup, sites in ((False, placed.bearing), (True, placed.standby + placed.idle))
+        for site, share in counted(sites, HEAVIEST)
+    ]
+    return [*found, *((site, [0] * len(site.instances), False) for site in placed.draining)]
+
+
+def _session(service: ServiceEndpoints, placed: Placement, site: Site, instance: Instance) -> str:
+    """What the cookie says for a server: nothing where a data centre at weight 0 keeps none."""
+    if service.stickiness is StickyMode.HASH or site in placed.idle:
+        return ""
+    return f"cookie {digest(instance.name.encode())[:COOKIE_LENGTH]}"
 
 
 def _watch(interval_ms: int, rise: int, fall: int) -> str:
@@ -102,4 +144,4 @@ def _watch(interval_ms: int, rise: int, fall: int) -> str:
 def _limit(target: Target, servers: int) -> str:
     """Requests at once that each server gets, of the route's."""
     queue = None if target.route is None else target.route.queue
-    return "" if queue is None else f" maxconn {max(1, queue.concurrent // max(servers, 1))}"
+    return "" if queue is None else f"maxconn {max(1, queue.concurrent // max(servers, 1))}"

@@ -18,7 +18,8 @@ from controlplane.ports.outside import Processes
 
 Files = Mapping[str, bytes]
 CHECK_S, RELOAD_S = 20.0, 10.0
-_WEIGHT = re.compile(rb" weight \d+")
+# A server that starts at weight 0 gets a wrong share later: such a change is a reload.
+_WEIGHT = re.compile(rb" weight [1-9]\d*")
 _SERVER = re.compile(r"server (\S+) \S+ weight (\d+)")
 # Files that HAProxy keeps in memory as maps and takes over the socket.
 _MAPS = ("routes.map", "hosts.map", "suffixes.map", REVISION_FILE)

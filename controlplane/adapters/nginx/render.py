@@ -78,6 +78,7 @@ def render(
             *crowded(table.crowded, NGINX),
             *upstreams.without_standby(),
             *upstreams.without_bound(),
+            *upstreams.without_sessions(),
             *access_notes(section, entry),
         ),
     )

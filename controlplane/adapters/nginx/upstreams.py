@@ -11,6 +11,7 @@ from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.placement import placement
+from controlplane.domain.instances.usable import lost_sessions, usable
 from controlplane.domain.routing.compiling.choices import EVERY_VERSION
 from controlplane.domain.services import LoadBalancing
 from controlplane.domain.snapshot import ServiceEndpoints
@@ -82,6 +83,11 @@ class Upstreams:
                     severity=Severity.WARNING,
                 )
 
+    def without_sessions(self) -> Iterable[Observation]:
+        """Services whose sessions end with a drain's beginning."""
+        asked = sorted({service for service, _ in self._asked})
+        return lost_sessions((self.services[name] for name in asked), "nginx")
+
     def without_bound(self) -> Iterable[Observation]:
         """Services whose hash is to be bounded, which nginx cannot."""
         for service in sorted({service for service, _ in self._asked}):
@@ -100,7 +106,8 @@ class Upstreams:
 
     def _servers(self, service: str, version: str) -> Iterator[str]:
         is_hashed = self._is_hashed(service)
-        placed = placement(self.services[service], self.weights.get(service, {}), version)
+        given = self.weights.get(service, {})
+        placed = usable(placement(self.services[service], given, version))
         heaviest = HEAVIEST_ON_CIRCLE if is_hashed else HEAVIEST
         behind = () if is_hashed else placed.standby + placed.idle
         for backup, sites in (("", placed.bearing), (" backup", behind)):

@@ -18,7 +18,8 @@ from controlplane.domain.routing.route import (
     PathMatch,
     Route,
 )
-from controlplane.domain.services import LoadBalancing
+from controlplane.domain.services import LoadBalancing, StickyMode
+from controlplane.domain.snapshot import assemble
 from tests.proxied_site import GROUP, fleet, snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -144,3 +145,18 @@ def test_weights_are_small(weights: tuple[int, ...], expected: list[int]) -> Non
         for n, weight in enumerate(weights)
     )
     assert smallest_weights(sites) == expected
+
+
+def test_who_is_out_is_left_out_and_sessions_are_a_note() -> None:
+    found = snapshot(fleet())
+    section = found.content.endpoints
+    first = section.services[0]
+    center = first.centers[0]
+    gone = replace(center, out=center.addresses[:1])
+    changed = replace(first, centers=(gone, *first.centers[1:]), stickiness=StickyMode.SESSION)
+    endpoints = replace(section, services=(changed, *section.services[1:]))
+    told = assemble(replace(found.content, endpoints=endpoints))
+    artifact = render(told, CaddyOptions(group=GROUP))
+    address, port = center.addresses[0]
+    assert f'"{address}:{port}"' not in dict(artifact.parts)["caddy.json"].decode()
+    assert "sessions_not_expressible" in {note.code for note in artifact.notes}
