@@ -25,6 +25,7 @@ from controlplane.domain.operations.episodes import (
     room_left,
     step_of,
 )
+from controlplane.engine.intents import Ask
 from controlplane.engine.operations.firing import Firing
 from controlplane.engine.operations.intent_desk import IntentDesk
 from controlplane.engine.operations.items import Items
@@ -209,7 +210,7 @@ class Alerts:
         cause = episode.alerts[0] if episode.alerts else ""
         try:
             intent = await self._parts.intents.order(
-                wanted, author_of(policy.name), cause, automatic=True
+                Ask(wanted=wanted, author=author_of(policy.name), cause=cause, automatic=True)
             )
         except Retryable:
             return replace(episode, tried_s=now_s)

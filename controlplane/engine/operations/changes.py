@@ -15,7 +15,7 @@ import structlog
 from controlplane.domain.access import AuditEntry, Principal
 from controlplane.domain.errors import ControlPlaneError, Invalid, Retryable
 from controlplane.domain.findings import Observation, Source
-from controlplane.domain.intents.intent import Intent
+from controlplane.domain.intents.intent import Intent, Wanted
 from controlplane.domain.operations.changes import (
     Change,
     ChangeEvent,
@@ -29,6 +29,7 @@ from controlplane.domain.operations.changes import (
     verdict,
     with_intent,
 )
+from controlplane.engine.intents import Ask
 from controlplane.engine.operations.change_metrics import ChangeSources, seen_of
 from controlplane.engine.operations.intent_desk import IntentDesk
 from controlplane.engine.operations.items import Items, Written
@@ -165,7 +166,14 @@ class Changes:
             wanted = replace(order, reason=order.reason or words)
             cause = f"change/{change.name}/{change.stage}/{number}"
             try:
-                intent = self._made(cause) or await self._parts.intents.order(wanted, author, cause)
+                intent = self._made(cause) or await self._parts.intents.order(
+                    Ask(
+                        wanted=wanted,
+                        author=author,
+                        cause=cause,
+                        replaces=self._followed(change, wanted),
+                    )
+                )
             except Retryable:
                 raise
             except ControlPlaneError as error:
@@ -177,6 +185,16 @@ class Changes:
         """The intent that was made for this before the process died."""
         known = self._parts.intents.known.values()
         return next((one for one in known if one.cause == cause and one.standing), None)
+
+    def _followed(self, change: Change, wanted: Wanted) -> frozenset[str]:
+        """Intents of earlier stages that ask the same of the same target: this one follows."""
+        known = self._parts.intents.known
+        earlier = (known[one] for one in change.made if one in known)
+        return frozenset(
+            one.id
+            for one in earlier
+            if one.standing and one.kind is wanted.kind and one.target == wanted.target
+        )
 
     def _published(self, change: Change) -> int:
         """Revision that has all intents of the newest stage; 0 while one is not published."""

@@ -3,15 +3,19 @@
 `engine.intents` answers them through `Desk`; alerts, scenarios and changes know no more of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from controlplane.domain.errors import ControlPlaneError
 from controlplane.domain.intents.intent import Intent, Wanted
+from controlplane.engine.intent_plans import Forecast
 from controlplane.engine.intents import Ask, Intents
 
 # Intents of the past that a new process remembers: a rate limit counts them, and what a person
 # has undone is not asked for again.
 REMEMBERED = 200
+
+Forecasted = tuple[Forecast, ControlPlaneError | None]
 
 
 class IntentDesk(Protocol):
@@ -21,17 +25,14 @@ class IntentDesk(Protocol):
     def known(self) -> Mapping[str, Intent]:
         """Those that stand, and those that ended lately, by id."""
 
-    async def order(
-        self, wanted: Wanted, author: str, cause: str = "", *, automatic: bool = False
-    ) -> Intent:
-        """Make one at once; raises what says why not.
-
-        Args:
-            automatic: nobody can be asked what to do without room.
-        """
+    async def order(self, ask: Ask) -> Intent:
+        """Make one at once; raises what says why not."""
 
     async def undo(self, intent_id: str, author: str, reason: str) -> Intent:
         """Take one back; Conflict when it is being taken back, or has ended."""
+
+    async def forecast(self, ask: Ask, beside: Sequence[Wanted]) -> Forecasted:
+        """What one would do after those beside it, and why it would be refused."""
 
 
 class Desk:
@@ -50,14 +51,14 @@ class Desk:
         """Those that stand, and those that ended lately, by id."""
         return {**self._earlier, **{one.id: one for one in self._intents.known}}
 
-    async def order(
-        self, wanted: Wanted, author: str, cause: str = "", *, automatic: bool = False
-    ) -> Intent:
+    async def order(self, ask: Ask) -> Intent:
         """Make one at once."""
-        return await self._intents.create(
-            Ask(wanted=wanted, author=author, cause=cause, automatic=automatic)
-        )
+        return await self._intents.create(ask)
 
     async def undo(self, intent_id: str, author: str, reason: str) -> Intent:
         """Take one back."""
         return await self._intents.undo(intent_id, author, reason)
+
+    async def forecast(self, ask: Ask, beside: Sequence[Wanted]) -> Forecasted:
+        """What one would do after those beside it, and why it would be refused."""
+        return await self._intents.dry_run(ask, beside)

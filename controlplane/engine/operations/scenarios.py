@@ -11,8 +11,10 @@ import structlog
 
 from controlplane.domain.access import AuditEntry, Principal
 from controlplane.domain.errors import Conflict, ControlPlaneError
+from controlplane.domain.intents.intent import Wanted
 from controlplane.domain.operations.scenarios import Scenario, ScenarioRun, dated
-from controlplane.engine.operations.intent_desk import IntentDesk
+from controlplane.engine.intents import Ask
+from controlplane.engine.operations.intent_desk import Forecasted, IntentDesk
 from controlplane.engine.operations.items import Items
 from controlplane.engine.stages import Instruments
 from controlplane.ports.stores import AuditLog
@@ -55,6 +57,15 @@ class Scenarios:
         """Its intents that are still over what is published, in the order they were made."""
         known = self._parts.intents.known
         return [one for one in run.intents if one in known and known[one].standing]
+
+    async def forecast(self, name: str, author: Principal) -> list[tuple[Wanted, Forecasted]]:
+        """What each of its intents would do, those before it being done; NotFound."""
+        orders = dated(self._parts.scenarios.named(name), "", self._now())
+        found = []
+        for place, order in enumerate(orders):
+            ask = Ask(wanted=order, author=author.name)
+            found.append((order, await self._parts.intents.forecast(ask, orders[:place])))
+        return found
 
     async def apply(self, name: str, author: Principal, reason: str) -> ScenarioRun:
         """Make all intents of a scenario, or none: what one refuses undoes those before.
@@ -103,7 +114,8 @@ class Scenarios:
         made: list[str] = []
         try:
             for order in dated(scenario, run.reason, run.applied_s):
-                intent = await self._parts.intents.order(order, author.name, f"scenario/{run.name}")
+                ask = Ask(wanted=order, author=author.name, cause=f"scenario/{run.name}")
+                intent = await self._parts.intents.order(ask)
                 made.append(intent.id)
         except ControlPlaneError:
             words = f"scenario {scenario.name} could not be applied as a whole"

@@ -1,9 +1,10 @@
 """A register of intents in memory that does at once what it is asked."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from controlplane.domain.errors import ControlPlaneError
+from controlplane.domain.failover.plan import plan
 from controlplane.domain.intents.intent import (
     Ending,
     Intent,
@@ -13,6 +14,9 @@ from controlplane.domain.intents.intent import (
     advanced,
     intent_id,
 )
+from controlplane.engine.intent_plans import Forecast
+from controlplane.engine.intents import Ask
+from controlplane.engine.operations.intent_desk import Forecasted
 from tests.engine.rig import Clock
 
 
@@ -25,30 +29,35 @@ class MemoryDesk:
     refusals: list[ControlPlaneError | None] = field(default_factory=list)
     orders: list[tuple[Wanted, str, str]] = field(default_factory=list)
     undone: list[str] = field(default_factory=list)
+    forecasts: list[tuple[Wanted, tuple[Wanted, ...]]] = field(default_factory=list)
     change: int = 0
 
     @property
     def known(self) -> Mapping[str, Intent]:
         return self.intents
 
-    async def order(
-        self, wanted: Wanted, author: str, cause: str = "", *, automatic: bool = False
-    ) -> Intent:
-        self.orders.append((wanted, author, cause))
+    async def order(self, ask: Ask) -> Intent:
+        self.orders.append((ask.wanted, ask.author, ask.cause))
         self._refuse()
         self.change += 1
         made = Intent(
-            id=intent_id(wanted.kind, self.change),
+            id=intent_id(ask.wanted.kind, self.change),
             number=self.change,
-            wanted=wanted,
-            author=author,
+            wanted=ask.wanted,
+            author=ask.author,
             created_s=self.clock.now(),
             change=self.change,
-            cause=cause,
+            cause=ask.cause,
             published=self.change,
         )
         self.intents[made.id] = made
+        for one in ask.replaces:
+            self.end(one, Ending.REPLACED)
         return made
+
+    async def make(self, wanted: Wanted, author: str = "anna") -> Intent:
+        """By a person."""
+        return await self.order(Ask(wanted=wanted, author=author))
 
     async def undo(self, intent_id: str, author: str, reason: str) -> Intent:
         self._refuse()
@@ -60,6 +69,11 @@ class MemoryDesk:
         )
         self.undone.append(intent_id)
         return self.intents[intent_id]
+
+    async def forecast(self, ask: Ask, beside: Sequence[Wanted]) -> Forecasted:
+        self.forecasts.append((ask.wanted, tuple(beside)))
+        nothing = plan((), {})
+        return Forecast(plan=nothing, moves=(), loads=(), limits=()), None
 
     def end(self, name: str, ending: Ending) -> None:
         """What time or a person does."""

@@ -151,9 +151,7 @@ async def test_one_that_expired_is_asked_for_again_when_its_alert_is_told_again(
 
 
 async def test_another_ones_intent_is_enough(site: Site) -> None:
-    await site.intents.order(
-        Wanted(kind=IntentKind.FAILOVER, target=Target(datacenter="east")), "anna"
-    )
+    await site.intents.make(Wanted(kind=IntentKind.FAILOVER, target=Target(datacenter="east")))
     await site.alerts.take([alert()])
     assert len(site.intents.orders) == 1
     await site.alerts.take([over(alert())])

@@ -127,3 +127,10 @@ async def test_old_runs_go(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     second = await site.scenarios.apply("flood", OPERATOR, "")
     assert [one.name for one in site.scenarios.runs] == [second.name]
     assert replace(second, intents=()).scenario == "flood"
+
+
+async def test_a_forecast_takes_each_after_those_before(site: Site) -> None:
+    found = await site.scenarios.forecast("flood", OPERATOR)
+    assert [order.kind for order, _ in found] == [IntentKind.FAILOVER, IntentKind.FREEZE]
+    assert [len(beside) for _, beside in site.desk.forecasts] == [0, 1]
+    assert not site.desk.intents

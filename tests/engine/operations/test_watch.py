@@ -122,7 +122,7 @@ async def test_findings_come_and_go(site: Site) -> None:
 async def test_intents_changes_and_incidents(site: Site) -> None:
     site.watch.begin()
     wanted = Wanted(kind=IntentKind.DRAIN, target=Target(datacenter="east"), reason="works")
-    made = await site.desk.order(wanted, "anna")
+    made = await site.desk.make(wanted)
     await site.watch.look()
     await site.desk.undo(made.id, "anna", "")
     change = Change(
@@ -155,7 +155,7 @@ async def test_intents_changes_and_incidents(site: Site) -> None:
 
 async def test_what_stood_at_the_start_is_no_news(site: Site) -> None:
     await site.rig.declare(fleet())
-    await site.desk.order(Wanted(kind=IntentKind.FREEZE), "anna")
+    await site.desk.make(Wanted(kind=IntentKind.FREEZE))
     await site.incidents.keep(
         Incident(name="i", title="t", author="x", opened_s=1.0, stirred_s=1.0, closed_s=2.0)
     )
