@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from controlplane.domain.guardrails.draft import (
     NEGLIGIBLE,
-    Course,
     Draft,
     distance,
     held,
@@ -41,7 +40,7 @@ def within_bounds(
 def within_step(
     draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits
 ) -> Draft:
-    """Change no share by more than a cycle's step; undoing a move may undo all of it."""
+    """Change no share by more than a cycle's step, to undo a move neither."""
     if not draft.moving:
         return draft
     step = reach(draft, limits)
@@ -77,8 +76,7 @@ def keeps_serving(
 
 def reach(draft: Draft, limits: EnvelopeLimits) -> float:
     """Largest change of a share in this cycle."""
-    wide = draft.hot or draft.course is Course.REVERT
-    return limits.hot_step if wide else limits.step
+    return limits.hot_step if draft.hot else limits.step
 
 
 def bounds(situation: Situation, limits: EnvelopeLimits) -> tuple[Shares, Shares]:

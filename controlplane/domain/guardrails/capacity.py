@@ -10,9 +10,10 @@ from dataclasses import replace
 from controlplane.domain.guardrails.bounds import bounds, exact, reach
 from controlplane.domain.guardrails.draft import Course, Draft, noted, retargeted, toward
 from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.guardrails.pacing import spent
 from controlplane.domain.guardrails.state import GuardState
 from controlplane.domain.services import StrategyName
-from controlplane.domain.strategies.projection import UseByShare, use_by_share
+from controlplane.domain.strategies.projection import UseByShare, present_peak, use_by_share
 from controlplane.domain.strategies.situation import Shares, Situation
 
 DECLARED = frozenset({StrategyName.STATIC, StrategyName.CAPACITY})
@@ -32,7 +33,8 @@ def measured(
     # Of a regional service the load is not only the machines': its rule says when it is hot.
     called = bool(situation.regions) and draft.proposal.urgent
     hot = peak(use, situation.applied) > limits.hot_level
-    return replace(draft, use=use, hot=hot or called)
+    hot_now = present_peak(situation) > limits.hot_level
+    return replace(draft, use=use, hot=hot or called, hot_now=hot_now or called)
 
 
 def within_capacity(
@@ -71,10 +73,13 @@ def relieved(
     """Step to the least loaded split when a held one is hot, whatever the strategy says.
 
     So a model that proposes nothing or nonsense cannot keep a centre overloaded. A declared
-    ratio is an operator's word and stays.
+    ratio is an operator's word and stays. Past the moves of an hour it must be hot already: a
+    forecast is no reason to break a promise.
     """
     held = draft.course in (Course.HOLD, Course.DOUBTED)
     if not held or not draft.hot or draft.proposal.strategy in DECLARED:
+        return draft
+    if not draft.hot_now and spent(situation, state, limits):
         return draft
     use = draft.use
     now = peak(use, situation.applied)

@@ -52,7 +52,8 @@ class Draft:
     Attributes:
         target: shares that would go out now.
         use: utilisation of each centre by its share; empty while nothing is known.
-        hot: whether a centre is past the hot level with the shares in force.
+        hot: whether a centre is past the hot level with the shares in force, by the load to come.
+        hot_now: the same by what was measured, without any forecast.
         cycles_over, counted_s: the revert guard's count, for the next state.
         dither: the shift by chance that goes out with the target; None without one.
         demoted: why the model may not decide any more from the next cycle on; "" when it may.
@@ -63,6 +64,7 @@ class Draft:
     course: Course = Course.MOVE
     use: UseByShare = NOTHING_KNOWN
     hot: bool = False
+    hot_now: bool = False
     cycles_over: int = 0
     counted_s: float = 0.0
     demoted: str = ""

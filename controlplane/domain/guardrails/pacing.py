@@ -1,4 +1,5 @@
-"""Guards on time: dwell, the pause after a revert, changes per hour. A hot centre waives them."""
+"""Guards on time: dwell, the pause after a revert, changes per hour. A hot centre waives them,
+the last only when it is hot already, not when it will be by a forecast."""
 
 from controlplane.domain.guardrails.draft import Course, Draft, held
 from controlplane.domain.guardrails.limits import EnvelopeLimits
@@ -36,14 +37,20 @@ def cooled_down(
 def within_budget(
     draft: Draft, situation: Situation, state: GuardState, limits: EnvelopeLimits
 ) -> Draft:
-    """Move at most so many times per hour, unless hot."""
-    if draft.course is not Course.MOVE or draft.hot:
+    """Move at most so many times per hour, unless a centre is hot by what is measured.
+
+    A revert is a move: it waits, and is due in every cycle in which the promise is still broken.
+    """
+    if not draft.moving or draft.hot_now or not spent(situation, state, limits):
         return draft
-    recent = recent_changes(situation, state, limits)
-    if len(recent) < limits.changes:
-        return draft
-    message = f"{len(recent)} moves in {limits.changes_window_s:g} s, at most {limits.changes}"
+    count = len(recent_changes(situation, state, limits))
+    message = f"{count} moves in {limits.changes_window_s:g} s, at most {limits.changes}"
     return held(draft, situation, "change_budget", message)
+
+
+def spent(situation: Situation, state: GuardState, limits: EnvelopeLimits) -> bool:
+    """Whether the moves of an hour are made."""
+    return len(recent_changes(situation, state, limits)) >= limits.changes
 
 
 def recent_changes(

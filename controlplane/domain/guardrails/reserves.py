@@ -70,6 +70,7 @@ def called(draft: Draft, situation: Situation, state: GuardState, limits: Envelo
         draft,
         course=Course.MOVE,
         hot=draft.hot or bool(muster.joining),
+        hot_now=draft.hot_now or bool(muster.joining),
         notes=(*draft.notes, *muster.notes),
     )
 

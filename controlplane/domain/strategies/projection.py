@@ -154,6 +154,17 @@ def use_by_share(situation: Situation) -> UseByShare:
     )
 
 
+def present_peak(situation: Situation) -> float:
+    """Largest utilisation of a centre with a share over the last periods, as measured.
+
+    Like `use_by_share`, the higher of what the laws and the declared CPU range say; no forecast.
+    """
+    pairs = zip(fitted_uses(situation), declared_uses(situation), strict=True)
+    uses = [_known_most(fitted.use, declared.use) for fitted, declared in pairs]
+    bearing = [u for u, share in zip(uses, situation.applied, strict=True) if share > 0]
+    return max([u for u in bearing if math.isfinite(u)], default=0.0)
+
+
 @once
 def projected_loads(situation: Situation) -> FloatArray:
     """Total load at `HORIZON_POINTS` points of the coming cycle: (points,), in the load's unit.

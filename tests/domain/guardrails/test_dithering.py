@@ -164,7 +164,8 @@ def test_a_promise_goes_on_over_a_shift() -> None:
         if verdict.outcome is Outcome.REVERTED:
             break
         state = verdict.state
-    assert verdict.shares == (0.45, 0.55)
+    # From 0.52 with the shift, and a step is a step.
+    assert verdict.shares == pytest.approx((0.47, 0.53))
     assert verdict.state.dither is None
 
 

@@ -165,16 +165,16 @@ def test_a_random_model_for_two_hours(seed: int, start: float) -> None:
     steps = play(model, [Load(total_rps=load) for load in loads], (start, 1 - start))
     for before, step in zip([None, *steps[:-1]], steps, strict=True):
         move = abs(step.verdict.shares[0] - step.situation.applied[0])
-        wide = step.hot or step.verdict.outcome is Outcome.REVERTED
-        assert move <= (LIMITS.hot_step if wide else LIMITS.step) + EPSILON
+        assert move <= (LIMITS.hot_step if step.hot else LIMITS.step) + EPSILON
         if before is not None:
             assert step.situation.applied == before.verdict.shares
-    calm = [s for s in steps if s.verdict.outcome is Outcome.MOVED and not s.hot]
+    moves = (Outcome.MOVED, Outcome.REVERTED)
+    calm = [s for s in steps if s.verdict.outcome in moves and not s.hot]
     for step in calm:
         hour = [
             other
             for other in steps
-            if other.verdict.outcome is Outcome.MOVED
+            if other.verdict.outcome in moves
             and 0 <= step.situation.now_s - other.situation.now_s < 3600
         ]
         assert len([other for other in hour if not other.hot]) <= LIMITS.changes
@@ -196,8 +196,7 @@ def test_shifts_by_chance_keep_to_everything(seed: int, start: float) -> None:
     for step in steps:
         before, after = step.situation.applied, step.verdict.shares
         assert abs(math.fsum(after) - 1.0) <= EPSILON
-        wide = step.hot or step.verdict.outcome is Outcome.REVERTED
-        assert abs(after[0] - before[0]) <= (LIMITS.hot_step if wide else LIMITS.step) + EPSILON
+        assert abs(after[0] - before[0]) <= (LIMITS.hot_step if step.hot else LIMITS.step) + EPSILON
         if step.verdict.outcome is not Outcome.DITHERED:
             continue
         assert not step.hot

@@ -111,6 +111,27 @@ def test_a_broken_promise_is_undone_after_three_cycles() -> None:
     assert verdicts[2].state.previous == ()
 
 
+def test_a_wide_move_is_undone_by_a_calm_step() -> None:
+    facts, state = after_move()
+    far = replace(state, previous=(0.43, 0.57), cycles_over=2)
+    verdict = run(rule(0.55, 0.45), facts, far)
+    assert verdict.outcome is Outcome.REVERTED
+    assert verdict.shares == pytest.approx((0.50, 0.50))
+    assert codes(verdict.notes) == ["reverted", "step_limited"]
+
+
+def test_undoing_waits_when_the_moves_of_an_hour_are_made() -> None:
+    facts, state = after_move()
+    spent = tuple(NOW_S - CYCLE_S * ago for ago in (11.5, 9, 7, 5, 3, 1))
+    waiting = replace(state, changes_s=spent, cycles_over=2)
+    verdict = run(rule(0.55, 0.45), facts, waiting)
+    assert verdict.outcome is Outcome.HELD
+    assert codes(verdict.notes) == ["reverted", "change_budget"]
+    # A cycle later the first of the six is an hour ago.
+    verdicts = cycles(facts, waiting, rule(0.55, 0.45), 2)
+    assert [v.outcome for v in verdicts] == [Outcome.HELD, Outcome.REVERTED]
+
+
 def test_a_promise_is_about_the_choice_and_not_about_how_slow_the_site_has_become() -> None:
     facts, state = after_move()
     slower = Pair(

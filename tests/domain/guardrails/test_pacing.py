@@ -3,7 +3,7 @@ import pytest
 from controlplane.domain.guardrails.state import GuardState, Outcome, come_true
 from controlplane.domain.strategies.situation import Situation
 from tests.domain.guardrails.drafting import rule, run
-from tests.domain.two_centers import NOW_S, Load, codes, situation
+from tests.domain.two_centers import NOW_S, Load, codes, law_model, situation
 
 
 def paced(ago_s: float, *, cycle_rps: float = 60.0) -> tuple[Situation, GuardState]:
@@ -37,6 +37,19 @@ def test_changes_per_hour_are_bounded_unless_hot() -> None:
     verdict = run(rule(0.53, 0.47), state=old)
     assert verdict.outcome is Outcome.MOVED
     assert len(verdict.state.changes_s) == 6
+
+
+def test_a_load_to_come_is_no_reason_for_a_seventh_move() -> None:
+    spent = GuardState(changes_s=tuple(NOW_S - 3000 + 300 * n for n in range(6)))
+    # A quarter more within the next five minutes: 0.75 of the second centre's capacity now.
+    profile = (1.0,) * 166 + (1.3,) * 122
+    facts = situation(load=Load(total_rps=75.0), model=law_model(profile=profile))
+    assert run(rule(0.60, 0.40), facts).shares == (0.60, 0.40)
+    verdict = run(rule(0.60, 0.40), facts, spent)
+    assert verdict.outcome is Outcome.HELD
+    assert "change_budget" in codes(verdict.notes)
+    assert run(rule(0.50, 0.50), facts, spent).outcome is Outcome.HELD
+    assert run(rule(0.50, 0.50), facts).outcome is Outcome.MOVED
 
 
 def test_the_pause_does_not_stop_a_hot_center() -> None:
