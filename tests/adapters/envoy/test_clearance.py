@@ -304,7 +304,7 @@ def test_expressions_come_last_and_where_they_can_match() -> None:
             Route(id="only", service="web", path=regex("o", "/o+").path, hosts=("o.example",)),
         ),
     )
-    message = route_pb2.RouteConfiguration.FromString(dict(made(declared).parts)["route/routes"])
+    message = route_pb2.RouteConfiguration.FromString(dict(made(declared).parts)["route/rules"])
     everyone, only = message.virtual_hosts
     text = str(everyone.matcher)
     # Each at what it begins with, behind the rules of shorter keys that come first.

@@ -156,6 +156,12 @@ async def _headers(ask: Asking) -> None:
     assert "x-gone" not in seen
     assert answer.headers["x-served"] == "yes"
     assert "x-secret" not in answer.headers
+    # What tables and Envoy's router tell each other stays between them.
+    ours = {"x-signalbox-path-read", "x-envoy-retry-on", "x-envoy-upstream-rq-per-try-timeout-ms"}
+    assert not ours & (await ask.told("/%61//b"))["headers"].keys()  # type: ignore[attr-defined]
+    posted = await ask.client.post("/%61//b")
+    assert not ours & posted.json()["headers"].keys()
+    ask.client.cookies.clear()
 
 
 async def _limits(ask: Asking, web: Echo) -> None:

@@ -47,10 +47,10 @@ async def test_a_bad_cluster_is_refused_with_envoys_words() -> None:
 
 
 async def test_a_route_to_an_unknown_cluster_is_refused() -> None:
-    message = route_pb2.RouteConfiguration.FromString(parts()["route/routes"])
+    message = route_pb2.RouteConfiguration.FromString(parts()["route/rules"])
     route = message.virtual_hosts.add(name="h", domains=["h.example"]).routes.add()
     route.match.prefix, route.route.cluster = "/", "nowhere"
-    faulty = {**parts(), "route/routes": message.SerializeToString()}
+    faulty = {**parts(), "route/rules": message.SerializeToString()}
     with pytest.raises(Rejected, match="nowhere"):
         await Preflight(binary=find_envoy()).check(faulty.items())
 
@@ -153,5 +153,5 @@ async def test_weights_wait_for_no_check(tmp_path: Path) -> None:
     assert changed == {f"endpoint/{SMALL.services[1].name}"}
     checker.write_text("#!/bin/sh\nexit 0\n")
     await one.apply(one.render(snapshot(declared, 2, 0.7)))
-    assert dict(one._served)["route/routes"] != before["route/routes"]
+    assert dict(one._served)["route/rules"] != before["route/rules"]
     await one.stop()

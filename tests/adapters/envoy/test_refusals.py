@@ -46,9 +46,9 @@ async def settled(client: AdsClient, one: EnvoyPlane) -> str:
     acks = one.acks
     await client.ask(CDS)
     await client.ack(await client.response())
-    await client.ask(RDS, "routes")
+    await client.ask(RDS, "rules")
     response = await client.response()
-    await client.ack(response, "routes")
+    await client.ack(response, "rules")
     await until(lambda: one.acks == acks + 2)
     return str(response.version_info)
 
@@ -75,7 +75,7 @@ def nacks(one: EnvoyPlane) -> int:
 async def refuse(one: EnvoyPlane, client: AdsClient, words: str) -> str:
     before = nacks(one)
     response = await client.response()
-    names = ("routes",) if response.type_url == TYPE_URLS[RDS] else ()
+    names = ("rules",) if response.type_url == TYPE_URLS[RDS] else ()
     await client.nack(response, words, *names)
     await until(lambda: nacks(one) == before + 1)
     return str(response.version_info)
@@ -91,16 +91,16 @@ async def test_the_named_item_is_left_out_and_the_rest_is_pushed() -> None:
         await apply(one, BAD, 2)
         refused = await refuse(one, client, AHEAD)
         # Before anything is repaired, a new stream gets what was acknowledged last.
-        assert await newest(port, "n2", RDS, "routes") == good
+        assert await newest(port, "n2", RDS, "rules") == good
         # The group is named too, until the Envoy has taken the repaired version.
         found = {f.subject: f for f in await one.repair()}
         assert set(found) == {"route/bad", "gateway/edge"}
         assert "Envoy n1 refuses route bad: invalid perl" in found["route/bad"].message
         repaired = await client.response()
         assert repaired.version_info not in (good, refused)
-        await client.ack(repaired, "routes")
+        await client.ack(repaired, "rules")
         other = EnvoyPlane(PlaneOptions(ads=AdsOptions(port=0)), anybody, lambda: 0.0)
-        wanted = dict(other.render(snapshot(REPAIRED, 2)).parts)["route/routes"]
+        wanted = dict(other.render(snapshot(REPAIRED, 2)).parts)["route/rules"]
         assert repaired.resources[0].value == wanted
         await until(lambda: one.acks == 3)
         assert [f.subject for f in await one.repair()] == ["route/bad"]
@@ -118,7 +118,7 @@ async def test_what_cannot_be_named_goes_back_to_what_was_acknowledged() -> None
         assert "n1 refuses route: something is wrong" in found["gateway/edge"].message
         # It runs that already: nothing is pushed, and who comes new gets the same.
         assert await nothing(client)
-        assert await newest(port, "n2", RDS, "routes") == good
+        assert await newest(port, "n2", RDS, "rules") == good
 
 
 async def test_a_new_version_that_is_acknowledged_ends_it() -> None:
@@ -130,10 +130,10 @@ async def test_a_new_version_that_is_acknowledged_ends_it() -> None:
         changed = with_routes(regex("bad", "/fine"), prefix("new", "web", "/newer"))
         await apply(one, changed, 3)
         response = await client.response()
-        await client.ack(response, "routes")
+        await client.ack(response, "rules")
         await until(lambda: one.acks == 3)
         assert await one.repair() == ()
-        assert await newest(port, "n2", RDS, "routes") == response.version_info
+        assert await newest(port, "n2", RDS, "rules") == response.version_info
 
 
 async def test_what_another_envoy_runs_is_not_in_quarantine() -> None:
@@ -143,13 +143,13 @@ async def test_what_another_envoy_runs_is_not_in_quarantine() -> None:
             await settled(old, one)
             await apply(one, BAD, 2)
             response = await young.response()
-            await young.ack(response, "routes")
+            await young.ack(response, "rules")
             await until(lambda: one.acks == 5)
             await refuse(one, old, AHEAD)
             (found,) = await one.repair()
             assert found.subject == "gateway/edge"
             assert found.message.startswith(f"old refuses route: {AHEAD}, which means route/bad")
-            assert await newest(port, "n3", RDS, "routes") == response.version_info
+            assert await newest(port, "n3", RDS, "rules") == response.version_info
             assert await nothing(old)
         # With the last Envoy that stands by it the finding is over.
         async with asyncio.timeout(5):
@@ -211,20 +211,20 @@ async def test_the_agent_gets_what_its_own_envoy_acknowledged() -> None:
     async with serving() as (one, port), connected(port) as client:
         good = await settled(client, one)
         async with beside(port) as agent:
-            await agent.ask(RDS, "routes")
+            await agent.ask(RDS, "rules")
             first = await agent.response()
             assert first.version_info == good
-            await agent.ack(first, "routes")
+            await agent.ack(first, "rules")
             await apply(one, REPAIRED, 2)
             response = await client.response()
             assert await nothing(agent)
         async with beside(port) as agent:
-            await agent.ask(RDS, "routes", version=good)
+            await agent.ask(RDS, "rules", version=good)
             waiting = asyncio.create_task(agent.response())
             await asyncio.sleep(QUIET_S)
             assert not waiting.done()
             assert (await one.observe())[1].revision != 2
-            await client.ack(response, "routes")
+            await client.ack(response, "rules")
             assert (await waiting).version_info == response.version_info
 
 
@@ -234,15 +234,15 @@ async def test_an_agent_alone_gets_the_newest_and_not_what_was_refused() -> None
             good = await settled(client, one)
             await apply(one, BAD, 2)
             async with beside(port) as agent:
-                await agent.ask(RDS, "routes")
+                await agent.ask(RDS, "rules")
                 assert (await agent.response()).version_info == good
             await refuse(one, client, AHEAD)
         async with beside(port) as agent:
-            await agent.ask(RDS, "routes")
+            await agent.ask(RDS, "rules")
             assert (await agent.response()).version_info == good
         await one.repair()
         async with beside(port) as agent:
-            await agent.ask(RDS, "routes")
+            await agent.ask(RDS, "rules")
             assert (await agent.response()).version_info != good
 
 
@@ -268,10 +268,10 @@ async def test_a_thousand_envoys_that_refuse_are_one_question() -> None:
         await apply(one, BAD, 2)
         for number in range(20):
             client = await stack.enter_async_context(connected(port, node=f"n{number}"))
-            await client.ask(RDS, "routes", version="older")
+            await client.ask(RDS, "rules", version="older")
             response = await client.response()
             if number == 0:
-                await client.nack(response, AHEAD, "routes")
+                await client.nack(response, AHEAD, "rules")
                 await until(lambda: nacks(one) == 1)
         assert len(one._server.refusals()) == 1
         found = {f.subject for f in await one.repair()}

@@ -162,8 +162,8 @@ def test_bad_routes_are_notes_and_the_rest_ships() -> None:
     artifact = Renderer().render(snapshot(declared, 1))
     assert {note.code for note in artifact.notes} == {"route_without_service", "route_shadowed"}
     assert (
-        dict(artifact.parts)["route/routes"]
-        == dict(Renderer().render(snapshot(SMALL, 1)).parts)["route/routes"]
+        dict(artifact.parts)["route/rules"]
+        == dict(Renderer().render(snapshot(SMALL, 1)).parts)["route/rules"]
     )
 
 
@@ -181,7 +181,7 @@ def test_round_robin_has_neither_hash_nor_cookie() -> None:
     assert clusters.cluster(service_made).lb_policy == cluster_pb2.Cluster.ROUND_ROBIN
     parts = dict(Renderer().render(made).parts)
     assert b"signalbox_sid" not in parts["listener/edge"]
-    assert b"signalbox_sid" not in parts["route/routes"]
+    assert b"signalbox_sid" not in parts["route/rules"]
 
 
 def test_a_service_with_its_own_retries_says_them_itself() -> None:
@@ -201,10 +201,15 @@ def test_writes_are_retried_only_while_nobody_has_seen_them() -> None:
     policy = retries.retry_policy(RetryPolicy())
     assert policy.retry_on == "connect-failure,refused-stream"
     assert policy.num_retries.value == 12
-    # What reads may have beside it, a filter says.
-    idempotent, unseen = retries.retry_filters()
-    assert b"reset-before-request,reset,gateway-error" in idempotent.typed_config.value
-    assert b"x-envoy-upstream-rq-per-try-timeout-ms" in unseen.typed_config.value
+    # What reads may have beside it, their host says; a filter says it otherwise for the rest.
+    said = retries.retry_header().header
+    assert (said.key, said.value) == (
+        "x-envoy-retry-on",
+        "reset-before-request,reset,gateway-error",
+    )
+    unseen = retries.retry_filter().typed_config.value
+    assert policy.retry_on.encode() in unseen
+    assert b"x-envoy-upstream-rq-per-try-timeout-ms" in unseen
 
 
 def test_hosts_with_the_same_rules_share_a_table() -> None:
@@ -218,6 +223,7 @@ def test_hosts_with_the_same_rules_share_a_table() -> None:
     content = snapshot(declared, 1).content
     message = _table(content)
     assert [list(host.domains) for host in message.virtual_hosts] == [
+        ["*"],
         ["a.example", "b.example"],
         ["c.example"],
     ]

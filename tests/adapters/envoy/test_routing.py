@@ -91,7 +91,7 @@ def test_a_denial_that_cannot_be_asked_is_critical() -> None:
 def test_a_host_stays_when_all_its_routes_are_left_out() -> None:
     lost = route("lost", service="nobody", hosts=("a.example",))
     found = table_of(lost, route("all", "/")).tables[EVERY_GROUP]
-    hosts = {host.name: host.HasField("matcher") for host in found.virtual_hosts}
+    hosts = {host.name: host.matcher.HasField("on_no_match") for host in found.virtual_hosts}
     assert hosts == {"*": True, "a.example": False}
 
 
@@ -122,7 +122,7 @@ def test_a_group_is_served_its_own_table() -> None:
     declared = replace(SMALL, gateways=GROUPS, routes=routes)
     found = views(Renderer().render(snapshot(declared, 1)).parts, {})
     tables = {
-        group: route_pb2.RouteConfiguration.FromString(view[ResourceType.ROUTE].resources["routes"])
+        group: route_pb2.RouteConfiguration.FromString(view[ResourceType.ROUTE].resources["rules"])
         for group, view in found.items()
     }
     assert b"/m" in tables["a"].SerializeToString()

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from envoy.config.route.v3 import route_components_pb2, route_pb2
 from google.protobuf.wrappers_pb2 import BoolValue, UInt32Value
 
+from controlplane.adapters.envoy.delegates import OnMatch
 from controlplane.adapters.envoy.listeners import ROUTES_NAME
-from controlplane.adapters.envoy.retries import retry_policy
+from controlplane.adapters.envoy.normal_form import READ_HEADER, read_first
+from controlplane.adapters.envoy.retries import retry_header, retry_policy
 from controlplane.adapters.envoy.routing.actions import envoy_route, retry_of
 from controlplane.adapters.envoy.routing.expressible import Rule, Services, judged
 from controlplane.adapters.envoy.routing.tables import tables, unreached
@@ -25,6 +27,7 @@ from controlplane.domain.snapshot import RoutesSection
 
 # The table of every group that no route names.
 EVERY_GROUP = ""
+EVERY_HOST = "*"
 # Bytes of a fixed answer that Envoy takes unless it is told a larger number.
 USUAL_BODY = 4_096
 
@@ -93,12 +96,17 @@ def _configuration(
         # Holds outside matcher trees only.
         validate_clusters=BoolValue(value=True),
         ignore_port_in_host_matching=True,
+        request_headers_to_remove=[READ_HEADER],
     )
-    for domains, table in tables(rules, hosts):
+    # What no host has gets the same answer to a path that cannot be read.
+    for domains, table in tables(rules, (*hosts, EVERY_HOST)):
         host = message.virtual_hosts.add(name=domains[0], domains=domains)
+        found = None
         if table:
             host.retry_policy.CopyFrom(retry_policy(usual))
-            host.matcher.CopyFrom(matcher(table, messages))
+            host.request_headers_to_add.append(retry_header())
+            found = OnMatch(matcher=matcher(table, messages))
+        host.matcher.CopyFrom(read_first(found))
     bodies = (rule.route.response.body for rule in rules if rule.route.response is not None)
     longest = max((len(body.encode()) for body in bodies), default=0)
     if longest > USUAL_BODY:

@@ -16,14 +16,13 @@ from typing import TypeAlias
 from envoy.config.route.v3 import route_components_pb2 as route_pb2
 from xds.type.matcher.v3 import matcher_pb2
 
-from controlplane.adapters.envoy.delegates import ListMatcher, header, header_is, whole
+from controlplane.adapters.envoy.delegates import ListMatcher, OnMatch, header, header_is, whole
 from controlplane.adapters.envoy.packing import extension
 from controlplane.adapters.envoy.routing.tables import Table
 from controlplane.adapters.envoy.routing.targets import of_targets
 from controlplane.domain.routing.compiling.grouped_lists import Grouped, grouped
 from controlplane.domain.routing.compiling.prefix_keys import Key, keys
 
-OnMatch: TypeAlias = matcher_pb2.Matcher.OnMatch
 Listed: TypeAlias = Callable[[Sequence[int]], OnMatch]
 
 
