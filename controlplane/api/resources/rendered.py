@@ -21,6 +21,7 @@ class PlaneName(StrEnum):
     ENVOY = "envoy"
     HAPROXY = "haproxy"
     NGINX = "nginx"
+    TRAEFIK = "traefik"
 
 
 class FileOut(Wire):
