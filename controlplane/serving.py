@@ -124,6 +124,9 @@ def _background(built: House, tasks: asyncio.TaskGroup) -> list[asyncio.Task[Non
         tasks.create_task(keep("retention", built.retention.run)),
         tasks.create_task(keep("jobs", built.services.jobs.run)),
         tasks.create_task(keep("retraining", built.retraining.run)),
+        tasks.create_task(keep("health", built.services.health.run)),
+        tasks.create_task(keep("intents", built.services.intents.course.run)),
+        tasks.create_task(keep("evacuations", built.evacuations.run)),
     ]
 
 

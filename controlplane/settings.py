@@ -16,9 +16,12 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from controlplane.domain.errors import Invalid
 from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.health.limits import HealthLimits
 from controlplane.domain.retraining import RetrainingLimits
 from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.engine.cadence import Cadence
+from controlplane.engine.evacuation import EvacuationRules
+from controlplane.engine.intent_course import IntentTimes
 
 PREFIX = "SIGNALBOX_"
 # Read by the command line, not by the service.
@@ -159,6 +162,14 @@ class Settings(BaseSettings):
         default="automatic",
         description="`automatic` promotes a model that has proved itself, `by-hand` only says so.",
     )
+    health_checks: Annotated[str, Field(pattern="^(on|off)$")] = Field(
+        default="on",
+        description="`on` lets the control plane probe endpoints itself; `off` leaves it to "
+        "`signalbox observe` and to gateways.",
+    )
+    health_commands: dict[str, tuple[str, ...]] = Field(
+        default={}, description="Programs of command checks by the name that the fleet gives."
+    )
     log_format: Annotated[str, Field(pattern="^(console|json)$")] = Field(
         default="console", description="`console` for people, `json` for machines."
     )
@@ -170,6 +181,15 @@ class Settings(BaseSettings):
     )
     envelope: EnvelopeLimits = Field(
         default=EnvelopeLimits(), description="The guards' limits, before scaling."
+    )
+    health: HealthLimits = Field(
+        default=HealthLimits(), description="From where on facts about endpoints count; not scaled."
+    )
+    intents: IntentTimes = Field(
+        default=IntentTimes(), description="How long drains and ways back take, before scaling."
+    )
+    evacuation: EvacuationRules = Field(
+        default=EvacuationRules(), description="What health may evacuate by itself; not scaled."
     )
     suspicion: SuspicionLimits = Field(
         default=SuspicionLimits(), description="From where on input is suspicious, before scaling."

@@ -18,19 +18,24 @@ from controlplane.adapters.leader import LeaderLock
 from controlplane.adapters.prometheus import Credential, Prometheus, PrometheusOptions
 from controlplane.adapters.sql.stores import SqlStores, sqlite_url
 from controlplane.api.dependencies import ApiServices
+from controlplane.checking import health_watch
 from controlplane.domain.errors import Rejected, Retryable
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.limits import scaled as scaled_limits
+from controlplane.domain.intents.orders import orders
 from controlplane.domain.promotions import Promoting
 from controlplane.domain.suspicion.limits import scaled as scaled_suspicion
+from controlplane.emergencies import evacuations, intents
 from controlplane.engine.access import Access
 from controlplane.engine.cadence import scaled as scaled_cadence
 from controlplane.engine.consumers import Consumers
 from controlplane.engine.delivery import Courier
 from controlplane.engine.errands import Errand
+from controlplane.engine.evacuation import Evacuations
 from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.gray_releases import RouteParts
+from controlplane.engine.health import HealthWatch
 from controlplane.engine.history import History
 from controlplane.engine.intake import Intake
 from controlplane.engine.loop import LoopParts, ReconcileLoop
@@ -71,6 +76,7 @@ class House:
     retention: Errand
     retraining: Errand
     supervisor: Supervisor
+    evacuations: Evacuations
 
 
 @asynccontextmanager
@@ -125,17 +131,15 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
     access = Access(stores.tokens, instruments.now)
     plane = envoy_plane(settings, access.check_node, instruments.now)
     prometheus = _prometheus(settings)
+    couriers = _couriers(settings, plane, publication, instruments)
     services = ApiServices(
         access=access,
         publication=publication,
         consumers=Consumers(),
         outcomes=Outcomes(),
+        health=_health(settings, stores, parts, instruments),
         intake=parts.intake,
-        puller=Puller(
-            PullParts(source=prometheus, fleets=parts.fleets, intake=parts.intake),
-            PullTimes(period_s=cadence.period_s, timeout_s=settings.source_timeout_s),
-            instruments,
-        ),
+        puller=_puller(settings, prometheus, parts, instruments),
         fleets=parts.fleets,
         routes=_routes(settings, stores, parts, instruments),
         loop=ReconcileLoop(parts, cadence, _limits(settings), instruments),
@@ -147,7 +151,8 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         samples=stores.samples,
         history=History(stores.minutes, stores.samples),
         audit=stores.audit,
-        couriers=_couriers(settings, plane, publication, instruments),
+        couriers=couriers,
+        intents=intents(settings, stores, parts, couriers, instruments),
         renderings=renderings(settings),
         instruments=instruments,
         records=parts.records,
@@ -166,7 +171,30 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         retention=Errand(_retention(settings, stores, instruments).sweep),
         retraining=Errand(retraining(services, settings).look),
         supervisor=Supervisor(),
+        evacuations=evacuations(settings, services, instruments),
     )
+
+
+def _puller(
+    settings: Settings, prometheus: Prometheus, parts: LoopParts, instruments: Instruments
+) -> Puller:
+    period_s = scaled_cadence(settings.cadence, settings.time_scale).period_s
+    return Puller(
+        PullParts(source=prometheus, fleets=parts.fleets, intake=parts.intake),
+        PullTimes(period_s=period_s, timeout_s=settings.source_timeout_s),
+        instruments,
+    )
+
+
+def _health(
+    settings: Settings, stores: SqlStores, parts: LoopParts, instruments: Instruments
+) -> HealthWatch:
+    """The watch; failover asks it what is down, and it asks failover what was done."""
+    standing, fleets = parts.standing, parts.fleets
+    health = health_watch(settings, fleets, stores.health, instruments)
+    standing.down = lambda service, center: health.picture.down(service, center)
+    health.orders = lambda: orders(standing.intents, fleets.current.fleet, instruments.now())
+    return health
 
 
 def _routes(
@@ -248,6 +276,8 @@ async def _restore(built: House) -> None:
     services = built.services
     for part in (services.fleets, services.models, services.intake, services.loop, services.jobs):
         await patiently(part.restore)
+    await patiently(services.health.restore)
+    await patiently(services.intents.restore)
     services.fleets.confirm(services.loop.generation)
     snapshot = services.publication.current
     if snapshot is None:

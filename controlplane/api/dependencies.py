@@ -21,8 +21,10 @@ from controlplane.engine.delivery import Courier
 from controlplane.engine.findings import Findings
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.forcing import Forcing
+from controlplane.engine.health import HealthWatch
 from controlplane.engine.history import History
 from controlplane.engine.intake import Intake
+from controlplane.engine.intents import Intents
 from controlplane.engine.jobs import Jobs
 from controlplane.engine.loop import ReconcileLoop
 from controlplane.engine.models import Models
@@ -63,6 +65,8 @@ class ApiServices:
     loop: ReconcileLoop
     models: Models
     jobs: Jobs
+    health: HealthWatch
+    intents: Intents
     decisions: DecisionStore
     replays: Replays
     reports: Reports

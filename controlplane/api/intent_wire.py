@@ -226,7 +226,7 @@ def intent_of(intent: Intent, progress: tuple[Progress, ...] = ()) -> IntentOut:
         revision=wanted.revision,
         force=wanted.force,
         joining=list(intent.joining),
-        limits={service: _preset(one) for service, one in intent.limits},
+        limits={one.service: _preset(one.preset) for one in intent.limits},
         change=intent.change,
         published=intent.published,
         progress=[
@@ -276,7 +276,7 @@ def forecast_of(made: Forecast, objection: ControlPlaneError | None) -> Forecast
             if one.service in moved or one.admitted_rps is not None
         ],
         joining=list(made.plan.joining),
-        limits={service: _preset(one) for service, one in made.limits},
+        limits={one.service: _preset(one.preset) for one in made.limits},
     )
 
 

@@ -19,6 +19,8 @@ from controlplane.cli import (
     findings,
     fleet,
     gray_release,
+    health,
+    intents,
     jobs,
     models,
     processes,
@@ -70,9 +72,11 @@ def root(
 processes.register(app)
 fleet.register(app)
 traffic.register(app)
+health.register(app)
 render.register(app)
 audit.register(app)
 replay.register(app)
+intents.register(app)
 training.register(models.app)
 reports.register(models.app)
 for part in (route_life, gray_release, route_history, route_match, route_files):

@@ -13,7 +13,7 @@ import structlog
 
 from controlplane.domain.access import AuditEntry
 from controlplane.domain.errors import Conflict, Retryable
-from controlplane.domain.findings import Observation, Source
+from controlplane.domain.findings import Observation, Severity, Source
 from controlplane.domain.intents.grounding import unknown
 from controlplane.domain.intents.intent import (
     Intent,
@@ -41,6 +41,8 @@ log = structlog.get_logger(__name__)
 LOOK_S = 0.5
 BUSY_S = 0.05
 SCOPE = "intents"
+# A gateway that has not taken an intent by then is told of.
+LATE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +140,7 @@ class IntentCourse:
         except (Retryable, Conflict) as error:
             # The state in force stays; the next look tries again.
             log.warning("intents.not_advanced", reason=error.message)
-        self._findings.report(Source.INTENTS, self._observations(), scope=SCOPE)
+        self._findings.report(Source.INTENTS, await self._observations(), scope=SCOPE)
         return self._pause_s()
 
     def hurry(self) -> None:
@@ -235,10 +237,43 @@ class IntentCourse:
         pause_s = BUSY_S if busy else LOOK_S
         return pause_s if due is None else max(0.001, min(pause_s, due - now_s))
 
-    def _observations(self) -> list[Observation]:
-        return []
+    async def _observations(self) -> list[Observation]:
+        """Intents that somebody does not run, or that the store does not have."""
+        found = []
+        if self._register.unsaved:
+            found.append(
+                Observation(
+                    code="intents_unsaved",
+                    subject="intents",
+                    message=f"{self._register.unsaved} change(s) of intents are in force and not "
+                    "stored: the store is away; do not restart the control plane now",
+                    severity=Severity.CRITICAL,
+                )
+            )
+        for intent in self._register.standing:
+            since_s = max(intent.created_s, intent.active_s or 0.0, intent.returning_s or 0.0)
+            if self._now() - since_s < LATE_S:
+                continue
+            late = [one for one in await self.progress(intent) if not one.complete]
+            if late:
+                found.append(_unpublished(intent, late))
+        return found
 
     def _told(self, in_force: InForce) -> None:
         self._in_force = in_force
         self._register.published(in_force)
         self._woken.set()
+
+
+def _unpublished(intent: Intent, late: Sequence[Progress]) -> Observation:
+    told = "; ".join(
+        f"{one.plane}: {one.done} of {one.nodes} have it, {', '.join(one.waiting)} not"
+        for one in late
+    )
+    return Observation(
+        code="intent_unpublished",
+        subject=intent.subject,
+        message=f"{intent.id} is not in force everywhere: {told}",
+        held="what those gateways run",
+        severity=Severity.CRITICAL,
+    )

@@ -17,7 +17,14 @@ from controlplane.domain.intents.demands import (
     shares_of,
 )
 from controlplane.domain.intents.grounding import rows_before
-from controlplane.domain.intents.intent import Intent, IntentState, Load, Preset, PresetName
+from controlplane.domain.intents.intent import (
+    Admission,
+    Intent,
+    IntentState,
+    Load,
+    Preset,
+    PresetName,
+)
 from controlplane.domain.intents.overlay import Overlay, leaving, overlaid, rows_by_service
 from controlplane.domain.intents.presence import TAKING
 from controlplane.domain.services import Service
@@ -25,8 +32,8 @@ from controlplane.domain.snapshot import Content
 from controlplane.domain.telemetry import ServiceWindow, reading
 from controlplane.domain.topology import Fleet
 
-# Who lets in so small a part of a service's requests does best to answer all of them at once.
-LEAST_ADMITTED = 0.01
+# Requests in work that a gateway may let in: with less, one at a time would already be too many.
+LEAST_IN_WORK = 0.75
 # Part of the requests in work that may wait: they add a quarter of the response time at most.
 WAITING_PART = 0.25
 # A data centre that has just died reports nothing: what it bore until lately counts.
@@ -58,7 +65,7 @@ class Forecast:
     plan: Plan
     moves: tuple[Move, ...]
     loads: tuple[Load, ...]
-    limits: tuple[tuple[str, Preset], ...]
+    limits: tuple[Admission, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,21 +159,24 @@ def _rate(service: Service, shares: Mapping[str, float], facts: Facts) -> float:
     return math.fsum(rates) if rates else math.nan
 
 
-def _limits(made: Plan, facts: Facts) -> tuple[tuple[str, Preset], ...]:
+def _limits(made: Plan, facts: Facts) -> tuple[Admission, ...]:
     return tuple(
-        (one.service, _limit(one, facts))
+        Admission(service=one.service, preset=_limit(one, facts), part=_part(one))
         for one in made.allocations
         if one.admitted_rps is not None and one.inflow
     )
 
 
+def _part(one: Allocation) -> float:
+    return (one.admitted_rps or 0.0) / one.rate_rps if one.rate_rps else 0.0
+
+
 def _limit(one: Allocation, facts: Facts) -> Preset:
     """What keeps a service within its room: requests in work = rate x response time (Little)."""
-    admitted, rate = one.admitted_rps or 0.0, one.rate_rps or 0.0
-    if admitted <= LEAST_ADMITTED * rate:
+    in_work = (one.admitted_rps or 0.0) * _response_s(one, facts) / facts.gateways
+    if in_work < LEAST_IN_WORK:
         return Preset(name=PresetName.BLOCK)
-    in_work = admitted * _response_s(one, facts)
-    concurrent = max(1, round(in_work / facts.gateways))
+    concurrent = max(1, int(in_work + 1.0 - LEAST_IN_WORK))
     return Preset(
         name=PresetName.CIRCUIT_BREAK,
         concurrent=concurrent,

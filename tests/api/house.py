@@ -23,6 +23,9 @@ from controlplane.engine.fleets import Fleets
 from controlplane.engine.gray_releases import RouteParts
 from controlplane.engine.history import History
 from controlplane.engine.intake import Intake
+from controlplane.engine.intent_course import IntentParts
+from controlplane.engine.intent_register import IntentRegister
+from controlplane.engine.intents import Intents
 from controlplane.engine.jobs import Jobs
 from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
@@ -34,11 +37,14 @@ from controlplane.engine.replay import Replays
 from controlplane.engine.reports import Reports
 from controlplane.engine.route_life import RouteLife
 from controlplane.engine.stages import Instruments
+from controlplane.engine.standing import Standing
 from controlplane.engine.store_watch import StoreWatch
 from controlplane.engine.suspicion import SuspicionRules, Suspicions
 from controlplane.ports.outside import Artifact, PlaneNode
 from tests import builders, training_jobs
 from tests.fake_care import MemoryStoreCare
+from tests.fake_health import watch
+from tests.fake_intents import MemoryIntentStore
 from tests.fakes import (
     MemoryAuditLog,
     MemoryDecisionStore,
@@ -144,11 +150,15 @@ class House:
         self.puller = puller(self.source, self.fleets, self.intake, self.instruments)
         self.records = Records(self.decisions, self.instruments)
         self.store = StoreWatch(MemoryStoreCare(outage=self.outage), self.instruments)
+        self.standing = Standing()
         self.loop = self._loop()
         self.trainer = HeldTrainer()
         self.jobs = self._jobs()
         self.plane = FakePlane()
         self.secrets: dict[AccessRole, str] = {}
+        self.health = watch(self.fleets, self.instruments)
+        self.couriers = (Courier(self.plane, self.publication, self.instruments),)
+        self.intents = self._intents()
         self.app = self._app()
 
     def _routes(self) -> RouteLife:
@@ -174,9 +184,26 @@ class House:
                 records=self.records,
                 publication=self.publication,
                 pokes=self.pokes,
+                standing=self.standing,
             ),
             Cadence(),
             EnvelopeLimits(),
+            self.instruments,
+        )
+
+    def _intents(self) -> Intents:
+        store = MemoryIntentStore(audit=self.audit, outage=self.outage)
+        return Intents(
+            IntentParts(
+                register=IntentRegister(store, self.snapshots, self.standing),
+                standing=self.standing,
+                snapshots=self.snapshots,
+                fleets=self.fleets,
+                publication=self.publication,
+                pokes=self.pokes,
+                window=self.intake.window,
+                couriers=self.couriers,
+            ),
             self.instruments,
         )
 
@@ -195,6 +222,7 @@ class House:
             access=self.access,
             publication=self.publication,
             outcomes=Outcomes(),
+            health=self.health,
             consumers=self.consumers,
             intake=self.intake,
             puller=self.puller,
@@ -209,7 +237,8 @@ class House:
             samples=self.samples,
             history=History(self.minutes, self.samples),
             audit=self.audit,
-            couriers=(Courier(self.plane, self.publication, self.instruments),),
+            couriers=self.couriers,
+            intents=self.intents,
             instruments=self.instruments,
             records=self.records,
             store=self.store,

@@ -9,9 +9,12 @@ from pydantic.fields import FieldInfo
 
 from controlplane.domain.errors import Invalid
 from controlplane.domain.guardrails.limits import EnvelopeLimits
+from controlplane.domain.health.limits import HealthLimits
 from controlplane.domain.retraining import RetrainingLimits
 from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.engine.cadence import Cadence
+from controlplane.engine.evacuation import EvacuationRules
+from controlplane.engine.intent_course import IntentTimes
 from controlplane.settings import CLIENT_VARIABLES, PREFIX, Settings, load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
@@ -20,6 +23,9 @@ NESTED = {
     "cadence": Cadence,
     "envelope": EnvelopeLimits,
     "suspicion": SuspicionLimits,
+    "health": HealthLimits,
+    "intents": IntentTimes,
+    "evacuation": EvacuationRules,
 }
 
 
@@ -57,7 +63,7 @@ def test_unit_default_range_and_reason_are_told(name: str) -> None:
     assert reason
 
 
-@pytest.mark.parametrize("title", ["Cadence", "Retraining", "Envelope", "Suspicion"])
+@pytest.mark.parametrize("title", ["Cadence", "Retraining", "Envelope", "Suspicion", "Health", "Intents", "Evacuation"])
 def test_nested_settings_have_their_defaults(title: str) -> None:
     values = dataclasses.asdict(NESTED[title.lower()]())
     told = rows(title)

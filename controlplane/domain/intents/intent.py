@@ -168,6 +168,20 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """How a service is limited so that the survivors of a failover can bear what moves to them.
+
+    Attributes:
+        part: of its requests that have room, 0..1: while less of them goes to the survivors,
+            nothing is limited.
+    """
+
+    service: str
+    preset: Preset
+    part: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What is asked, before anybody has judged it.
 
@@ -206,7 +220,7 @@ class Intent:
         before: the splits of the services that it touches as they were without any intent, from
             which everything is rebuilt.
         loads: what its plan counted with; joining: reserves that its plan called, in order.
-        limits: the survivors' admission in its plan, as presets by service.
+        limits: the survivors' admission in its plan, by service.
         published: revision of the first snapshot that has its present state; 0 is none yet.
         cause: what made it, when no person did: a finding's id, an alert's fingerprint.
     """
@@ -225,7 +239,7 @@ class Intent:
     before: tuple[Row, ...] = ()
     loads: tuple[Load, ...] = ()
     joining: tuple[str, ...] = ()
-    limits: tuple[tuple[str, Preset], ...] = ()
+    limits: tuple[Admission, ...] = ()
     published: int = 0
     cause: str = ""
 

@@ -15,13 +15,20 @@ from controlplane.domain.snapshot import Content, EndpointsSection, ServiceLimit
 BLOCKED = "This service is closed for the moment. Please try again later.\n"
 
 
-def limited(content: Content, standing: Sequence[Intent], closed: Collection[str]) -> Content:
+def limited(
+    content: Content,
+    standing: Sequence[Intent],
+    portions: Mapping[str, float],
+    closed: Collection[str],
+) -> Content:
     """The content with the limits of standing intents.
 
     Args:
+        portions: service -> part of its traffic that survivors bear now, 0..1; who is left out
+            has no data centre that is left.
         closed: services that nobody can serve; their callers are told so.
     """
-    presets = _presets(standing)
+    presets = _presets(standing, portions)
     blocks = {
         service: next(one.status for one in found if one.name is PresetName.BLOCK)
         for service, found in presets.items()
@@ -33,17 +40,31 @@ def limited(content: Content, standing: Sequence[Intent], closed: Collection[str
     return _with_blocks(content, blocks)
 
 
-def _presets(standing: Iterable[Intent]) -> dict[str, list[Preset]]:
+def _presets(standing: Iterable[Intent], portions: Mapping[str, float]) -> dict[str, list[Preset]]:
     """Service -> its limits, those of later intents first."""
     found: dict[str, list[Preset]] = {}
     for intent in sorted(standing, key=lambda one: one.number, reverse=True):
         active = intent.state is IntentState.ACTIVE
         if intent.kind is IntentKind.PRESET and active and intent.wanted.preset is not None:
             found.setdefault(intent.target.service, []).append(intent.wanted.preset)
-        # Room is made before the load moves and kept until it has gone back.
-        for service, preset in intent.limits:
-            found.setdefault(service, []).append(preset)
+        # Room is made before the load moves, and given back as the load goes back.
+        preparing = intent.state is IntentState.PREPARING
+        for one in intent.limits:
+            portion = 1.0 if preparing else portions.get(one.service, 1.0)
+            if portion > one.part:
+                found.setdefault(one.service, []).append(_for_portion(one.preset, portion))
     return found
+
+
+def _for_portion(preset: Preset, portion: float) -> Preset:
+    """A limit of the survivors as one of the whole service: the rest goes past them."""
+    if preset.concurrent is None or preset.waiting is None:
+        return preset
+    return replace(
+        preset,
+        concurrent=int(preset.concurrent / portion),
+        waiting=int(preset.waiting / portion),
+    )
 
 
 def _strictest(presets: Iterable[Preset]) -> ServiceLimit | None:

@@ -6,6 +6,7 @@ puts an earlier revision in place, pins replace splits, parts of data centres go
 and limits come last.
 """
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +19,7 @@ from controlplane.domain.intents.demands import (
     demands,
     nothing_down,
     planned_loads,
+    shares_of,
 )
 from controlplane.domain.intents.intent import Intent, IntentKind, IntentState
 from controlplane.domain.intents.presence import Presence, Removal, presence, removals
@@ -55,7 +57,7 @@ def overlaid(content: Content, over: Overlay) -> Content:
     present = _presences(content, taken)
     content = staying(content, present, taken)
     content = _moved(content, present, over)
-    return limiting.limited(content, standing, closed=_closed(present))
+    return limiting.limited(content, standing, _portions(content, present), _closed(present))
 
 
 def leaving(content: Content, intents: Iterable[Intent], now_s: float) -> dict[str, set[str]]:
@@ -181,6 +183,19 @@ def _row(
         for center, weight in weights.items()
     }
     return to_basis_points({center: max(0.0, share) for center, share in shares.items()})
+
+
+def _portions(content: Content, present: Mapping[str, Presence]) -> dict[str, float]:
+    """Service -> part of its traffic that those bear who are not left."""
+    rows = rows_by_service(content)
+    return {
+        service: math.fsum(
+            share
+            for center, share in shares_of(rows.get(service, ())).items()
+            if center not in one.levels
+        )
+        for service, one in present.items()
+    }
 
 
 def _closed(present: Mapping[str, Presence]) -> frozenset[str]:

@@ -5,7 +5,7 @@ that forces it.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from controlplane.domain.errors import Conflict, Invalid, NotFound, Refused
 from controlplane.domain.failover.plan import Plan, Verdict
@@ -19,13 +19,9 @@ from controlplane.domain.topology import Fleet
 FORCE = "force"
 # Nobody watches a ramp for longer, and an intent that ramps for days is a planned change.
 LONGEST_RAMP_S = 86_400.0
-# What each preset has to say.
-_NEEDED: Mapping[PresetName, tuple[str, ...]] = {
-    PresetName.RATE_LIMIT: ("rate_rps",),
-    PresetName.CIRCUIT_BREAK: ("concurrent",),
-    PresetName.BLOCK: (),
-    PresetName.WAITING_ROOM: (),
-}
+# They come with the admission work.
+_NOT_READY = frozenset({PresetName.RATE_LIMIT, PresetName.WAITING_ROOM})
+_STATUSES = frozenset({403, 503})
 
 
 def check_shape(wanted: Wanted, now_s: float) -> None:
@@ -198,17 +194,24 @@ def _check_shares(wanted: Wanted) -> None:
 def _check_preset(preset: Preset | None) -> None:
     if preset is None:
         raise Invalid("intent_incomplete", "preset needs its name", {"field": "preset"})
-    if preset.name is PresetName.WAITING_ROOM:
+    if preset.name in _NOT_READY:
         raise Refused(
             "preset_not_ready",
-            "no waiting room is built yet: limit the service with circuit_break and `waiting`, "
-            "or with block",
+            f"{preset.name} is not built yet: limit the service with circuit_break (`concurrent` "
+            "and `waiting`), or close it with block",
         )
-    for field in _NEEDED[preset.name]:
-        if getattr(preset, field) is None:
-            raise Invalid(
-                "intent_incomplete", f"the preset {preset.name} needs {field}", {"field": field}
-            )
+    if preset.name is PresetName.CIRCUIT_BREAK and preset.concurrent is None:
+        raise Invalid(
+            "intent_incomplete",
+            "the preset circuit_break needs concurrent",
+            {"field": "preset.concurrent"},
+        )
+    if preset.status not in _STATUSES:
+        raise Invalid(
+            "intent_incomplete",
+            f"the status of a block is {preset.status}; give 403 or 503",
+            {"field": "preset.status"},
+        )
 
 
 def _check_part(service: Service, wanted: Wanted) -> None:

@@ -6,6 +6,7 @@ from controlplane.domain import canonical
 from controlplane.domain.errors import Conflict
 from controlplane.domain.intents.intent import (
     NEXT,
+    Admission,
     Ending,
     Intent,
     IntentEvent,
@@ -97,6 +98,12 @@ def test_only_a_preset_moves_nothing() -> None:
 def test_it_survives_the_store() -> None:
     one = intent(
         before=(Row(service="shop", source_region="*", weights=(("dc-east", 10_000),)),),
-        limits=(("shop", Preset(name=PresetName.CIRCUIT_BREAK, concurrent=4, waiting=2)),),
+        limits=(
+            Admission(
+                service="shop",
+                preset=Preset(name=PresetName.CIRCUIT_BREAK, concurrent=4, waiting=2),
+                part=0.5,
+            ),
+        ),
     )
     assert canonical.decode(Intent, canonical.encode(one)) == one
