@@ -118,15 +118,19 @@ def _background(built: House, tasks: asyncio.TaskGroup) -> list[asyncio.Task[Non
         tasks.create_task(keep("routes", built.services.routes.run)),
         tasks.create_task(keep("intake", built.services.intake.run)),
         tasks.create_task(keep("suspicion", built.services.intake.watch)),
+        tasks.create_task(keep("health", built.services.health.run)),
         tasks.create_task(keep("pull", built.services.puller.run)),
         tasks.create_task(keep("records", built.services.records.run)),
         tasks.create_task(keep("store", built.services.store.run)),
         tasks.create_task(keep("retention", built.retention.run)),
         tasks.create_task(keep("jobs", built.services.jobs.run)),
         tasks.create_task(keep("retraining", built.retraining.run)),
-        tasks.create_task(keep("health", built.services.health.run)),
         tasks.create_task(keep("intents", built.services.intents.course.run)),
         tasks.create_task(keep("evacuations", built.evacuations.run)),
+        *(
+            tasks.create_task(keep(name, run))
+            for name, run in built.services.operations.tasks.items()
+        ),
     ]
 
 

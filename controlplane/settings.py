@@ -170,6 +170,12 @@ class Settings(BaseSettings):
     health_commands: dict[str, tuple[str, ...]] = Field(
         default={}, description="Programs of command checks by the name that the fleet gives."
     )
+    webhook_origins: Annotated[
+        tuple[Annotated[str, Field(pattern="^https?://[^/?#@]+$")], ...], Field(max_length=100)
+    ] = Field(default=(), description="Origins that outgoing webhooks may be sent to.")
+    webhook_timeout_s: Annotated[float, Gt(0), Le(60)] = Field(
+        default=10.0, description="Deadline of one try of a webhook, in seconds."
+    )
     log_format: Annotated[str, Field(pattern="^(console|json)$")] = Field(
         default="console", description="`console` for people, `json` for machines."
     )

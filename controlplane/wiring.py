@@ -17,6 +17,7 @@ from controlplane.adapters.envoy.plane import EnvoyPlane
 from controlplane.adapters.leader import LeaderLock
 from controlplane.adapters.prometheus import Credential, Prometheus, PrometheusOptions
 from controlplane.adapters.sql.stores import SqlStores, sqlite_url
+from controlplane.adapters.webhook_carrier import HttpCarrier
 from controlplane.api.dependencies import ApiServices
 from controlplane.checking import health_watch
 from controlplane.domain.errors import Rejected, Retryable
@@ -40,6 +41,7 @@ from controlplane.engine.history import History
 from controlplane.engine.intake import Intake
 from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
+from controlplane.engine.operations.office import Office
 from controlplane.engine.outcomes import Outcomes
 from controlplane.engine.patience import patiently
 from controlplane.engine.pokes import Pokes
@@ -54,6 +56,7 @@ from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
 from controlplane.engine.supervision import Supervisor
 from controlplane.engine.suspicion import SuspicionRules, Suspicions
+from controlplane.operations import Acting, Ground, office
 from controlplane.ports.outside import DataPlane
 from controlplane.proxies import envoy_plane, proxy_planes, renderings
 from controlplane.settings import Settings
@@ -77,6 +80,7 @@ class House:
     retraining: Errand
     supervisor: Supervisor
     evacuations: Evacuations
+    carrier: HttpCarrier
 
 
 @asynccontextmanager
@@ -99,6 +103,7 @@ async def house(settings: Settings, address: str) -> AsyncIterator[House]:
             finally:
                 await built.plane.stop()
                 await built.prometheus.close()
+                await built.carrier.close()
         finally:
             await stores.close()
     finally:
@@ -126,15 +131,14 @@ def _parts(settings: Settings, stores: SqlStores, instruments: Instruments) -> L
 
 def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> House:
     parts = _parts(settings, stores, instruments)
-    publication = parts.publication
     cadence = scaled_cadence(settings.cadence, settings.time_scale)
     access = Access(stores.tokens, instruments.now)
     plane = envoy_plane(settings, access.check_node, instruments.now)
     prometheus = _prometheus(settings)
-    couriers = _couriers(settings, plane, publication, instruments)
+    acting = _acting(settings, stores, parts, plane, instruments)
     services = ApiServices(
         access=access,
-        publication=publication,
+        publication=parts.publication,
         consumers=Consumers(),
         outcomes=Outcomes(),
         health=_health(settings, stores, parts, instruments),
@@ -151,13 +155,14 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         samples=stores.samples,
         history=History(stores.minutes, stores.samples),
         audit=stores.audit,
-        couriers=couriers,
-        intents=intents(settings, stores, parts, couriers, instruments),
+        couriers=acting.couriers,
+        intents=acting.intents,
+        operations=_operations(settings, stores, parts, acting, instruments),
         renderings=renderings(settings),
         instruments=instruments,
         records=parts.records,
         store=StoreWatch(stores.database, instruments),
-        ready=lambda: publication.current is not None and plane.serving,
+        ready=lambda: parts.publication.current is not None and plane.serving,
         period_s=cadence.period_s,
     )
     return House(
@@ -172,6 +177,41 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         retraining=Errand(retraining(services, settings).look),
         supervisor=Supervisor(),
         evacuations=evacuations(settings, services, instruments),
+        carrier=acting.carrier,
+    )
+
+
+def _acting(
+    settings: Settings,
+    stores: SqlStores,
+    parts: LoopParts,
+    plane: EnvoyPlane,
+    instruments: Instruments,
+) -> Acting[HttpCarrier]:
+    couriers = _couriers(settings, plane, parts.publication, instruments)
+    return Acting(
+        intents=intents(settings, stores, parts, couriers, instruments),
+        couriers=couriers,
+        carrier=HttpCarrier(settings.webhook_timeout_s),
+    )
+
+
+def _operations(
+    settings: Settings,
+    stores: SqlStores,
+    parts: LoopParts,
+    acting: Acting[HttpCarrier],
+    instruments: Instruments,
+) -> Office:
+    return office(
+        Ground(
+            settings=settings,
+            stores=stores.operations,
+            audit=stores.audit,
+            loop=parts,
+            acting=acting,
+            instruments=instruments,
+        )
     )
 
 
@@ -242,6 +282,8 @@ def _retention(settings: Settings, stores: SqlStores, instruments: Instruments) 
             decisions=stores.decisions,
             jobs=stores.jobs,
             snapshots=stores.snapshots,
+            deliveries=stores.operations.deliveries,
+            journal=stores.operations.journal,
         ),
         RetentionTimes(
             samples_s=settings.sample_retention_days * DAY_S,
@@ -278,6 +320,7 @@ async def _restore(built: House) -> None:
         await patiently(part.restore)
     await patiently(services.health.restore)
     await patiently(services.intents.restore)
+    await patiently(services.operations.restore)
     services.fleets.confirm(services.loop.generation)
     snapshot = services.publication.current
     if snapshot is None:

@@ -14,13 +14,17 @@ from controlplane.api.edge import Edge
 from controlplane.api.idempotency import Answers
 from controlplane.api.metrics import HttpMetrics, Measured
 from controlplane.api.resources import (
+    alert_policies,
+    alerts,
     audit,
+    changes,
     config,
     decisions,
     findings,
     fleet,
     gateways,
     health,
+    incidents,
     intents,
     jobs,
     models,
@@ -34,10 +38,12 @@ from controlplane.api.resources import (
     route_match,
     routes,
     samples,
+    scenarios,
     services,
     sources,
     tokens,
     watch,
+    webhooks,
 )
 from controlplane.api.throttle import Throttle
 
@@ -62,6 +68,12 @@ ROUTERS: tuple[APIRouter, ...] = (
     reports.router,
     promotions.router,
     intents.router,
+    alerts.router,
+    alert_policies.router,
+    scenarios.router,
+    changes.router,
+    webhooks.router,
+    incidents.router,
     jobs.router,
     tokens.router,
     audit.router,

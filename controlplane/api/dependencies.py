@@ -28,6 +28,7 @@ from controlplane.engine.intents import Intents
 from controlplane.engine.jobs import Jobs
 from controlplane.engine.loop import ReconcileLoop
 from controlplane.engine.models import Models
+from controlplane.engine.operations.office import Office
 from controlplane.engine.outcomes import Outcomes
 from controlplane.engine.publication import Publication
 from controlplane.engine.pull import Puller
@@ -58,6 +59,7 @@ class ApiServices:
     publication: Publication
     consumers: Consumers
     outcomes: Outcomes
+    health: HealthWatch
     intake: Intake
     puller: Puller
     fleets: Fleets
@@ -65,8 +67,8 @@ class ApiServices:
     loop: ReconcileLoop
     models: Models
     jobs: Jobs
-    health: HealthWatch
     intents: Intents
+    operations: Office
     decisions: DecisionStore
     replays: Replays
     reports: Reports
@@ -132,6 +134,7 @@ def needs(permission: Permission) -> Callable[..., Awaitable[Principal]]:
 Viewer = Annotated[Principal, Depends(needs(Permission.READ))]
 ConfigReader = Annotated[Principal, Depends(needs(Permission.READ_CONFIG))]
 SampleSender = Annotated[Principal, Depends(needs(Permission.SEND_SAMPLES))]
+AlertSender = Annotated[Principal, Depends(needs(Permission.SEND_ALERTS))]
 Operator = Annotated[Principal, Depends(needs(Permission.OPERATE))]
 ModelKeeper = Annotated[Principal, Depends(needs(Permission.MANAGE_MODELS))]
 Admin = Annotated[Principal, Depends(needs(Permission.ADMINISTER))]

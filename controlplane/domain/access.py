@@ -12,6 +12,7 @@ class AccessRole(StrEnum):
 
     VIEWER = "viewer"
     GATEWAY = "gateway"
+    MONITOR = "monitor"
     OPERATOR = "operator"
     SCIENTIST = "scientist"
     ADMIN = "admin"
@@ -24,6 +25,7 @@ class Permission(StrEnum):
     READ_CONFIG = "read-config"
     SUBSCRIBE = "subscribe"
     SEND_SAMPLES = "send-samples"
+    SEND_ALERTS = "send-alerts"
     OPERATE = "operate"
     MANAGE_MODELS = "manage-models"
     ADMINISTER = "administer"
@@ -34,11 +36,13 @@ PERMISSIONS: dict[AccessRole, frozenset[Permission]] = {
     AccessRole.GATEWAY: frozenset(
         {Permission.READ_CONFIG, Permission.SUBSCRIBE, Permission.SEND_SAMPLES}
     ),
+    AccessRole.MONITOR: frozenset({Permission.SEND_ALERTS}),
     AccessRole.OPERATOR: frozenset(
         {
             Permission.READ,
             Permission.READ_CONFIG,
             Permission.SEND_SAMPLES,
+            Permission.SEND_ALERTS,
             Permission.OPERATE,
         }
     ),

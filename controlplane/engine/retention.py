@@ -38,6 +38,8 @@ class RetentionStores:
     decisions: Expiring
     jobs: Expiring
     snapshots: SnapshotStore
+    deliveries: Expiring
+    journal: Expiring
 
 
 class Retention:
@@ -60,6 +62,8 @@ class Retention:
         await self._drop("decisions", stores.decisions.prune(now_s - times.decisions_s))
         # As long as decisions: they say where a model came from.
         await self._drop("jobs", stores.jobs.prune(now_s - times.decisions_s))
+        await self._drop("deliveries", stores.deliveries.prune(now_s - times.decisions_s))
+        await self._drop("journal", stores.journal.prune(now_s - times.decisions_s))
         await self._drop("snapshots", stores.snapshots.keep(SNAPSHOTS_KEPT))
 
     async def _drop(self, kind: str, dropping: Awaitable[int]) -> None:

@@ -29,6 +29,7 @@ from controlplane.engine.intents import Intents
 from controlplane.engine.jobs import Jobs
 from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
+from controlplane.engine.operations.office import Office
 from controlplane.engine.outcomes import Outcomes
 from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publication import Publication
@@ -40,11 +41,14 @@ from controlplane.engine.stages import Instruments
 from controlplane.engine.standing import Standing
 from controlplane.engine.store_watch import StoreWatch
 from controlplane.engine.suspicion import SuspicionRules, Suspicions
+from controlplane.operations import Acting, Ground, office
 from controlplane.ports.outside import Artifact, PlaneNode
+from controlplane.settings import Settings
 from tests import builders, training_jobs
 from tests.fake_care import MemoryStoreCare
 from tests.fake_health import watch
 from tests.fake_intents import MemoryIntentStore
+from tests.fake_operations import Postbox, memory_operations
 from tests.fakes import (
     MemoryAuditLog,
     MemoryDecisionStore,
@@ -63,6 +67,7 @@ from tests.training_jobs import HeldTrainer, JobStores
 
 AUTHOR = Principal(token_id="", name="test", role=AccessRole.ADMIN)
 START_S = 1_800_000_000.0
+WEBHOOK_ORIGIN = "https://pager.example"
 
 
 @dataclass(slots=True)
@@ -159,6 +164,8 @@ class House:
         self.health = watch(self.fleets, self.instruments)
         self.couriers = (Courier(self.plane, self.publication, self.instruments),)
         self.intents = self._intents()
+        self.postbox = Postbox()
+        self.operations = self._operations()
         self.app = self._app()
 
     def _routes(self) -> RouteLife:
@@ -174,21 +181,29 @@ class House:
         )
 
     def _loop(self) -> ReconcileLoop:
-        return ReconcileLoop(
-            LoopParts(
-                fleets=self.fleets,
-                intake=self.intake,
-                models=self.models,
-                snapshots=self.snapshots,
-                decisions=self.decisions,
-                records=self.records,
-                publication=self.publication,
-                pokes=self.pokes,
-                standing=self.standing,
-            ),
-            Cadence(),
-            EnvelopeLimits(),
-            self.instruments,
+        self.parts = LoopParts(
+            fleets=self.fleets,
+            intake=self.intake,
+            models=self.models,
+            snapshots=self.snapshots,
+            decisions=self.decisions,
+            records=self.records,
+            publication=self.publication,
+            pokes=self.pokes,
+            standing=self.standing,
+        )
+        return ReconcileLoop(self.parts, Cadence(), EnvelopeLimits(), self.instruments)
+
+    def _operations(self) -> Office:
+        return office(
+            Ground(
+                settings=Settings(webhook_origins=(WEBHOOK_ORIGIN,)),
+                stores=memory_operations(self.audit, self.outage),
+                audit=self.audit,
+                loop=self.parts,
+                acting=Acting(intents=self.intents, couriers=self.couriers, carrier=self.postbox),
+                instruments=self.instruments,
+            )
         )
 
     def _intents(self) -> Intents:
@@ -239,6 +254,7 @@ class House:
             audit=self.audit,
             couriers=self.couriers,
             intents=self.intents,
+            operations=self.operations,
             instruments=self.instruments,
             records=self.records,
             store=self.store,

@@ -40,6 +40,8 @@ def _retention(stores: MemoryStores, instruments: Instruments | None = None) -> 
             decisions=stores.decisions,
             jobs=stores.jobs,
             snapshots=stores.snapshots,
+            deliveries=stores.operations.deliveries,
+            journal=stores.operations.journal,
         ),
         RetentionTimes(samples_s=30 * DAY_S, minutes_s=50 * DAY_S, decisions_s=40 * DAY_S),
         instruments or Instruments(now=lambda: NOW_S),
@@ -72,7 +74,7 @@ async def test_a_store_that_is_away_is_counted_and_dropped_at_the_next_sweep() -
     stores.outage.away = True
     await sweeping.sweep()
     totals = instruments.stages.totals
-    assert totals[Stage.PRUNE, StageOutcome.ERROR].count == 5
+    assert totals[Stage.PRUNE, StageOutcome.ERROR].count == 7
     assert len(stores.samples.samples) == 2
     stores.outage.away = False
     await sweeping.sweep()

@@ -193,7 +193,7 @@ def _is_done(episode: Episode, intent: Intent | None) -> bool:
 
 def _unusable(policy: AlertPolicy, error: Invalid) -> Observation:
     return Observation(
-        code=error.code,
+        code="alert_label_missing",
         subject=f"alert-policy/{policy.name}",
         message=error.message,
         held="no intent is made of the alert",

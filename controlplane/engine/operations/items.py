@@ -34,11 +34,6 @@ class Kind(Generic[T]):
     shown: Callable[[T], str]
     most: int = 1_000
 
-    @property
-    def code(self) -> str:
-        """Beginning of the codes of errors about it."""
-        return self.word.replace("-", "_")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
@@ -71,9 +66,7 @@ class Items(Generic[T]):
     def named(self, name: str) -> T:
         """One of them; NotFound."""
         if name not in self._items:
-            raise NotFound(
-                f"{self._kind.code}_not_found", f"there is no {self._kind.word} {name[:80]!r}"
-            )
+            raise NotFound("operation_not_found", f"there is no {self._kind.word} {name[:80]!r}")
         return self._items[name]
 
     async def put(self, item: T, written: Written, *, new: bool = False) -> T:
@@ -124,7 +117,7 @@ class Items(Generic[T]):
     def _check(self, name: str, before: T | None, written: Written, *, new: bool) -> None:
         if new and before is not None:
             raise Conflict(
-                f"{self._kind.code}_exists", f"{self._kind.word} {name} exists: choose another name"
+                "operation_exists", f"{self._kind.word} {name} exists: choose another name"
             )
         if written.expected is not None and (
             before is None or digest_of(before) != written.expected

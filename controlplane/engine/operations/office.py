@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from controlplane.domain.operations.alert_policies import AlertPolicy
 from controlplane.domain.operations.webhooks import Webhook
@@ -17,6 +18,13 @@ from controlplane.engine.operations.webhooks import Messenger
 from controlplane.ports.operations import DeliveryStore
 
 
+class Restorable(Protocol):
+    """What the last process has left in the store."""
+
+    async def restore(self) -> None:
+        """Read it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Office:
     """Everything around intents.
@@ -26,7 +34,7 @@ class Office:
     """
 
     desk: Desk
-    items: tuple[Items[object], ...]
+    items: tuple[Restorable, ...]
     policies: Items[AlertPolicy]
     alerts: Alerts
     scenarios: Scenarios

@@ -68,7 +68,7 @@ async def test_names_are_taken_once_and_rooms_end() -> None:
     assert list(hooks.all) == ["b", "pager"]
     with pytest.raises(NotFound) as caught:
         hooks.named("zz")
-    assert caught.value.code == "webhook_not_found"
+    assert caught.value.code == "operation_not_found"
 
 
 async def test_a_store_that_is_away_changes_nothing() -> None:
