@@ -78,7 +78,7 @@ def suite(now_s: float, seed: int = SEED) -> Suite:
         mine, asked = _random_table(rng, f"t{at}", now_s)
         routes += mine
         draws += asked
-    routes += (*_conditioned(), *_parts(), *_windows(now_s), *_hosts(), *SPELLED)
+    routes += (*_conditioned(), *_parts(), *_windows(now_s), *_hosts(), *_listed(), *SPELLED)
     draws += (*_of_conditions(), *_of_parts(), *_of_windows(), *_of_hosts(), *_of_whitelists())
     draws += [
         _Draw(name=f"spelling {kind} {at}", tags=frozenset({f"spelling:{kind}"}), sent=each)
@@ -277,20 +277,28 @@ def _of_hosts() -> Iterator[_Draw]:
         yield _part(tag, Sent(target=path, host=host))
 
 
-LISTED = "listed.example.com"
+LISTED, CLOSED = "listed.example.com", "closed.example.com"
+
+
+def _listed() -> Iterator[Route]:
+    """On hosts of whitelists, behind the refusal."""
+    for host in (LISTED, CLOSED):
+        name = host.partition(".")[0]
+        expression = PathMatchType.REGULAR_EXPRESSION
+        yield answering(f"{name}-number", "/n[0-9]+", host, kind=expression)
+        yield answering(f"{name}-rest", "/", host)
 
 
 def _whitelists() -> tuple[Whitelist, ...]:
     app = Condition(name="x-channel", value="app")
     return (
         Whitelist(id="site", hosts=(LISTED,), channel=(app,)),
-        Whitelist(id="all", hosts=("closed.example.com",), status=403),
+        Whitelist(id="all", hosts=(CLOSED,), status=403),
     )
 
 
 def _of_whitelists() -> Iterator[_Draw]:
-    for host, channel, path in product(
-        (LISTED, "closed.example.com"), ("app", "web", None), ("/listed", "/listed/x", "/other")
-    ):
+    paths = ("/listed", "/listed/x", "/other", "/n7")
+    for host, channel, path in product((LISTED, CLOSED), ("app", "web", None), paths):
         headers = () if channel is None else (("x-channel", channel),)
         yield _part("whitelist", Sent(target=path, host=host, headers=headers))

@@ -138,9 +138,9 @@ async def _serving(asked: Suite, now_s: float, folder: Path) -> AsyncIterator[in
     listener, admin = free_ports(2)
     one = plane()
     artifact = one.render(_snapshot(asked, now_s, listener))
-    # Two of the suite are there to be shadowed.
+    # Three of the suite are there to be shadowed.
     told = {note.subject for note in artifact.notes}
-    assert told <= {"route/parts-low", "route/parts-second-by-id"}
+    assert told <= {"route/parts-low", "route/parts-second-by-id", "route/closed-rest"}
     await one.apply(_with_ids_of_callers(artifact))
     assert await one.repair() == artifact.notes
     try:
