@@ -63,7 +63,9 @@ def test_unit_default_range_and_reason_are_told(name: str) -> None:
     assert reason
 
 
-@pytest.mark.parametrize("title", ["Cadence", "Retraining", "Envelope", "Suspicion", "Health", "Intents", "Evacuation"])
+@pytest.mark.parametrize(
+    "title", ["Cadence", "Retraining", "Envelope", "Suspicion", "Health", "Intents", "Evacuation"]
+)
 def test_nested_settings_have_their_defaults(title: str) -> None:
     values = dataclasses.asdict(NESTED[title.lower()]())
     told = rows(title)
