@@ -50,7 +50,8 @@ def section(group: GatewayGroup, table: Table, access: Access, asks: Asks) -> It
     yield from _path(table)
     yield from table.lines
     yield from access.callers.lines
-    yield "use_backend %[var(txn.s)] if { var(txn.s) -m beg s. r. }"
+    # What is no section's name goes on to the default.
+    yield "use_backend %[var(txn.s)]"
     yield f"default_backend {NO_ROUTE}"
 
 
