@@ -62,9 +62,18 @@ def _envoy_table(rules: Rules, _folder: Path, port: int) -> Files:
 
 
 def _envoy_expressions(rules: Rules, _folder: Path, port: int) -> Files:
+    return _envoy_list(rules, port, "")
+
+
+def _envoy_anchored(rules: Rules, _folder: Path, port: int) -> Files:
+    # Envoy compares whole paths, but with this sign RE2 compares what is literal first.
+    return _envoy_list(rules, port, "^")
+
+
+def _envoy_list(rules: Rules, port: int, sign: str) -> Files:
     # The listener and the question for the normal form are ours; the routes are a list.
     listener = _listener(rules.routes[:1], port)
-    routes = [_direct(expression) for expression in rules.expressions]
+    routes = [_direct(f"{sign}{expression}") for expression in rules.expressions]
     listed = OnMatch(action=extension("route", route_components_pb2.RouteList(routes=routes)))
     host = route_components_pb2.VirtualHost(name="all", domains=["*"], matcher=read_first(listed))
     table = route_pb2.RouteConfiguration(name="list", virtual_hosts=[host])
@@ -162,6 +171,7 @@ def _run_nginx(folder: Path) -> Sequence[str]:
 FORMS = (
     Form(plane="envoy", way="table", files=_envoy_table, command=run_envoy),
     Form(plane="envoy", way="expressions", files=_envoy_expressions, command=run_envoy),
+    Form(plane="envoy", way="anchored expressions", files=_envoy_anchored, command=run_envoy),
     Form(plane="nginx", way="table", files=_nginx_table, command=_run_nginx),
     Form(plane="nginx", way="expressions", files=_nginx_expressions, command=_run_nginx),
     Form(plane="haproxy", way="table", files=_haproxy_table, command=_run_haproxy),

@@ -1,4 +1,4 @@
-"""Rules and URLs for `benchmarks.route_tables`: 70 % prefixes, 30 % templates, from a seed."""
+"""Rules and URLs for `benchmarks.route_tables` from a seed: prefixes, and some templates."""
 
 import random
 import re
@@ -10,7 +10,6 @@ from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.route import FixedResponse, PathMatch, PathMatchType, Route
 
 RULES = 808
-WITH_PARAMETERS = 0.3
 SEGMENTS = (6, 8)
 URL_LENGTH = 150
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -30,15 +29,19 @@ class Rules:
     urls: tuple[str, ...]
 
 
-def drawn(urls: int, seed: int) -> Rules:
-    """Draw rules and at least so many URLs."""
+def drawn(urls: int, seed: int, with_parameters: float) -> Rules:
+    """Draw rules and at least so many URLs.
+
+    Args:
+        with_parameters: part of the rules that are templates.
+    """
     rng = random.Random(seed)
     words = [[_word(rng) for _ in range(size)] for size in WORDS]
     paths: dict[str, PathMatchType] = {}
     while len(paths) < RULES:
         parts = [rng.choice(words[level]) for level in range(rng.randint(*SEGMENTS))]
         kind = PathMatchType.PATH_PREFIX
-        if len(paths) < RULES * WITH_PARAMETERS:
+        if len(paths) < RULES * with_parameters:
             kind = PathMatchType.PATH_TEMPLATE
             for at in rng.sample(range(1, len(parts)), rng.randint(1, 2)):
                 parts[at] = f"{{p{at}}}"
