@@ -45,7 +45,10 @@ Key = tuple[str, str, str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How much is measured: turns of each mix, and seconds of each number of connections."""
+    """How much is measured: turns of each mix, and seconds of each number of connections.
+
+    No seconds leave that number out.
+    """
 
     turns: Mapping[Mix, int]
     seconds: tuple[int, int]
@@ -140,7 +143,7 @@ def _turns(
 ) -> Iterator[tuple[Form, int, Seen]]:
     for _ in range(turns):
         for at, length in zip(CONNECTIONS, seconds, strict=True):
-            for form, plane in planes:
+            for form, plane in planes if length else ():
                 yield form, at, _seen(plane, wrk, at, length)
 
 
@@ -189,6 +192,8 @@ def _compared(figures: Mapping[str, float], mix: Mix, rival: Rival) -> dict[str,
     ratios, reductions, busy = {}, {}, {}
     for at in CONNECTIONS:
         ours = _name((mix.mark, rival.plane, "table", at))
+        if f"{ours}_rps" not in figures:
+            continue
         theirs = _name((mix.mark, rival.plane, rival.way, at))
         ratios[at] = figures[f"{ours}_rps"] / figures[f"{theirs}_rps"]
         busy[at] = figures[f"{theirs}_busy_us"] / max(figures[f"{ours}_busy_us"], 1e-3)
