@@ -1,0 +1,189 @@
+"""Alerts that move traffic by themselves, on a real Alertmanager, control plane and Envoy."""
+
+import asyncio
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from benchmarks.live_envoy import backend, ready
+from tests.acceptance.served import NODE, Site, in_force, site_in, until
+from tests.alertmanager_server import alertmanager
+
+ALERTS = 1_000
+MOVED_S = 2.0
+POLICIES: dict[str, dict[str, Any]] = {
+    "leave-center": {
+        "matchers": [{"label": "alertname", "value": "CenterDown"}],
+        "order": {
+            "kind": "failover",
+            "target": {"datacenter": "{datacenter}"},
+            "return_s": 0,
+        },
+    },
+    "hold-service": {
+        "matchers": [{"label": "alertname", "value": "Unsteady"}],
+        "order": {"kind": "freeze", "target": {"service": "{service}"}},
+    },
+}
+
+
+async def test_an_alert_moves_traffic_and_a_storm_makes_one_intent_for_each_target(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """9. Time from alert webhook to traffic moved below 2 s; an alert storm (1,000 alerts in a
+    minute) causes at most one intent per target.
+
+    The alerts go through a real Alertmanager, so its part of the time counts, too.
+    """
+    site = site_in(tmp_path)
+    async with contextlib.AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        await enter(backend("east", site.ports.east))
+        await enter(backend("west", site.ports.west))
+        await enter(site.serving())
+        api = await enter(site.api())
+        await site.declare(api)
+        await enter(site.agent())
+        await enter(site.envoy())
+        await until(lambda: in_force(api, NODE), "the gateway runs it")
+        await ready(site.ports.admin)
+        alerts = await enter(alertmanagers_client(stack, site, api))
+        moved_s = await moved_after(site, alerts, fire(1, "CenterDown"))
+        record_property("alert_to_traffic_moved_s", round(moved_s, 3))
+        assert moved_s < MOVED_S
+        await storm(api, alerts)
+        counts = Counter(one["target"]["datacenter"] for one in await intents(api))
+        record_property("intents_per_target_in_a_storm", max(counts.values()))
+        assert counts == {"east": 1, "": 1}
+        await resolved(api, alerts)
+
+
+@contextlib.asynccontextmanager
+async def alertmanagers_client(
+    stack: contextlib.AsyncExitStack, site: Site, api: httpx.AsyncClient
+) -> Any:
+    """A client of an Alertmanager whose receiver is the control plane."""
+    for name, policy in POLICIES.items():
+        written = await api.put(f"/v1/alert-policies/{name}", json=policy)
+        assert written.is_success, written.text
+    wish = {"name": "alertmanager", "role": "monitor", "reason": "test"}
+    token = site.folder / "alert-token"
+    token.write_text((await api.post("/v1/tokens", json=wish)).json()["secret"])
+    receiver = f"http://127.0.0.1:{site.ports.api}/v1/alerts"
+    url = await stack.enter_async_context(
+        alertmanager(site.folder, receiver, token, ("alertname", "instance"))
+    )
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30.0) as client:
+        yield client
+
+
+def fire(count: int, name: str, *, over: bool = False) -> list[dict[str, Any]]:
+    """Alerts as Prometheus posts them, each of another instance."""
+    now_s = time.time()
+    ends = {"endsAt": stamp(now_s - 0.1)} if over else {}
+    return [
+        {
+            "labels": {
+                "alertname": name,
+                "datacenter": "east",
+                "service": "tickets",
+                "instance": f"east-{number}",
+            },
+            "annotations": {"summary": "no answer"},
+            "startsAt": stamp(now_s - 5.0),
+            **ends,
+        }
+        for number in range(count)
+    ]
+
+
+def stamp(time_s: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time_s))
+
+
+async def moved_after(site: Site, alerts: httpx.AsyncClient, fired: list[dict[str, Any]]) -> float:
+    """Seconds until no request goes east any more: the last answer from there."""
+    started_s = time.perf_counter()
+    await alerts.post("/api/v2/alerts", json=fired)
+    last_s = started_s
+    async with httpx.AsyncClient(trust_env=False) as user:
+        while time.perf_counter() < max(last_s + 1.0, started_s + 2.0):
+            answer = await user.get(f"http://127.0.0.1:{site.ports.listener}/")
+            assert answer.status_code == httpx.codes.OK
+            if answer.text == "east":
+                last_s = time.perf_counter()
+            assert last_s < started_s + 10.0, "the traffic did not move"
+    return last_s - started_s
+
+
+async def storm(api: httpx.AsyncClient, alerts: httpx.AsyncClient) -> None:
+    """A thousand alerts of two rules, each in a group of its own: a thousand messages."""
+    started_s = time.perf_counter()
+    for name in ("CenterDown", "Unsteady"):
+        answer = await alerts.post("/api/v2/alerts", json=fire(ALERTS // 2, name))
+        assert answer.is_success, answer.text
+    await until(lambda: firing(api, ALERTS), "all alerts have come")
+    assert time.perf_counter() - started_s < 60.0
+
+
+async def resolved(api: httpx.AsyncClient, alerts: httpx.AsyncClient) -> None:
+    """The end of the last alert takes the intents back."""
+    for name in ("CenterDown", "Unsteady"):
+        await alerts.post("/api/v2/alerts", json=fire(ALERTS // 2, name, over=True))
+    await until(lambda: firing(api, 0), "all alerts are over")
+    await until(lambda: all_ended(api), "no intent stands")
+
+
+async def firing(api: httpx.AsyncClient, count: int) -> bool:
+    found = (await api.get("/v1/alerts", params={"limit": 1_000})).json()["items"]
+    return len(found) == count
+
+
+async def all_ended(api: httpx.AsyncClient) -> bool:
+    return all(one["state"] == "ended" for one in await intents(api))
+
+
+async def intents(api: httpx.AsyncClient) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await api.get("/v1/intents")).json()["items"]
+    return found
+
+
+async def test_the_timeline_of_an_alert_is_told(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """9. (told afterwards) The incident of an alert says what fired, what was ordered by whom, and
+    what changed where."""
+    site = site_in(tmp_path)
+    async with site.serving(), site.api() as api:
+        await site.declare(api)
+        await until(lambda: published(api), "the fleet is published")
+        await api.put("/v1/alert-policies/leave-center", json=POLICIES["leave-center"])
+        alert = {"status": "firing", **fire(1, "CenterDown")[0]}
+        told = await api.post("/v1/alerts", json={"version": "4", "alerts": [alert]})
+        assert told.json()["intents"] == ["failover-1"]
+        await until(lambda: incident(api), "an incident is open")
+        await asyncio.sleep(1.0)
+        name = (await incident(api))[0]["name"]
+        entries = (await api.get(f"/v1/incidents/{name}/timeline")).json()["entries"]
+        kinds = [one["kind"] for one in entries]
+        for kind in ("alert", "audit", "intent", "snapshot", "incident"):
+            assert kind in kinds
+        words = "\n".join(f"{one['who']}: {one['what']}" for one in entries)
+        assert "1 firing, 0 resolved: CenterDown" in words
+        assert "policy/leave-center: failover is active" in words
+        assert "tickets: east=6000 west=4000 -> east=0 west=10000" in words
+        record_property("timeline_entries", len(entries))
+
+
+async def published(api: httpx.AsyncClient) -> bool:
+    return bool((await api.get("/v1/gateways")).json()["revision"])
+
+
+async def incident(api: httpx.AsyncClient) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await api.get("/v1/incidents")).json()["items"]
+    return found
