@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from controlplane.domain.routing.route import HeaderChanges, Redirect, Rewrite
-from tests.api.test_http_routes import one, refused
+from tests.api.test_http_routes import imported, one, refused, resource, rule, said
 
 
 def test_header_filters_set_and_remove() -> None:
@@ -50,6 +50,25 @@ def test_rewrites(path: dict[str, str], expected: Rewrite) -> None:
 def test_redirects(redirect: dict[str, object], expected: Redirect) -> None:
     route = one(backendRefs=[], filters=[{"type": "RequestRedirect", "requestRedirect": redirect}])
     assert (route.redirect, route.service) == (expected, "")
+
+
+@pytest.mark.parametrize(
+    ("redirect", "words"),
+    [
+        ({"hostname": "a.example"}, "takes that of the listener"),
+        ({"scheme": "https"}, "takes the scheme's usual one"),
+        ({"scheme": "https", "hostname": "a.example"}, ""),
+        ({"scheme": "https", "port": 443}, "takes the scheme's usual one"),
+        ({"path": {"type": "ReplaceFullPath", "replaceFullPath": "/n"}}, ""),
+    ],
+)
+def test_the_port_of_a_redirect_that_names_none_is_noted(
+    redirect: dict[str, object], words: str
+) -> None:
+    filters = [{"type": "RequestRedirect", "requestRedirect": redirect}]
+    told = said(imported(resource(rule(backendRefs=[], filters=filters))))
+    assert ("the standard takes" in told) == bool(words)
+    assert words in told
 
 
 MODIFIED = {"set": [{"name": "x-a", "value": "1"}]}

@@ -61,6 +61,11 @@ def one(**members: object) -> Route:
     return route
 
 
+def said(found: Imported) -> str:
+    """The notes on an import."""
+    return " | ".join(note.message for note in found.notes.all)
+
+
 def refused(**members: object) -> str:
     """What is allowed where the rule is wrong."""
     found = imported(resource(rule(**members)))
@@ -116,7 +121,7 @@ def test_of_two_conditions_of_one_name_the_first_counts_and_a_note_says_so() -> 
     headers = [{"name": "x-a", "value": "1"}, {"name": "X-A", "value": "2"}]
     found = imported(resource(rule(matches=[{"headers": headers}])))
     assert found.routes[0].route.conditions == (Condition(name="x-a", value="1"),)
-    assert "the first counts" in found.notes.all[0].message
+    assert "the first counts" in said(found)
 
 
 def test_matches_that_differ_in_the_method_only_are_one_route() -> None:
@@ -222,16 +227,31 @@ def test_what_gets_lost_is_noted() -> None:
         assert lost in words
 
 
+def test_what_gets_lost_of_a_backend_is_noted() -> None:
+    backend = {"name": "tickets", "namespace": "shop", "port": 8080}
+    lost = said(imported(resource(rule(backendRefs=[backend]))))
+    assert "a backend's port is not kept" in lost
+    assert "a backend's namespace is not kept" in lost
+    shares = [{"name": "tickets", "weight": 1_000_000}, {"name": "orders", "weight": 1}]
+    assert "a share below 1 of 10,000" in said(imported(resource(rule(backendRefs=shares))))
+
+
 def test_parents_are_the_groups_that_are_called_so() -> None:
     known = resource(rule(), "parentRefs: [{name: edge, sectionName: web}]")
     found = imported(known)
     assert found.routes[0].route.gateways == ("edge",)
-    assert "every listener" in found.notes.all[0].message
+    assert "every listener" in said(found)
     unknown = imported(resource(rule(), "parentRefs: [{name: outer}]"))
     assert unknown.routes[0].route.gateways == ()
-    assert "no group of gateways is called 'outer'" in unknown.notes.all[0].message
+    assert "no group of gateways is called 'outer'" in said(unknown)
     chosen = imported(resource(rule(), "parentRefs: [{name: outer}]"), gateways=("edge",))
-    assert (chosen.routes[0].route.gateways, chosen.notes.all) == (("edge",), ())
+    assert chosen.routes[0].route.gateways == ("edge",)
+    assert "group" not in said(chosen)
+    lost = said(imported(resource(rule())))
+    assert "without parentRefs the route is on all groups" in lost
+    assert "without parentRefs" not in said(imported(resource(rule()), gateways=("edge",)))
+    spaced = imported(resource(rule(), "parentRefs: [{name: edge, namespace: infra}]"))
+    assert "groups of gateways have no namespaces" in said(spaced)
 
 
 def test_a_mesh_parent_leaves_the_resource_out() -> None:
@@ -266,7 +286,7 @@ def test_several_documents_and_lists_and_other_kinds() -> None:
     text += "{apiVersion: v1, kind: Service, metadata: {name: x}}\n"
     found = imported(text)
     assert [draft.route.id for draft in found.routes] == ["shop.01.01", "shop.listed.01.01"]
-    (note,) = found.notes.all
+    note = found.notes.all[-1]
     assert note.path == "document 3.kind"
     assert "'Service' is left alone" in note.message
 

@@ -80,10 +80,11 @@ def _routes(
     annotations = members(metadata["annotations"]) if "annotations" in metadata else {}
     namespace = text_at(metadata.get("namespace"))
     named = (wish.collection, "" if namespace == USUAL_NAMESPACE else namespace, name)
+    exported = text_at(annotations.get(ID_ANNOTATION))
     resource = _Resource(
         name=".".join(word for word in named if word),
-        id=text_at(annotations.get(ID_ANNOTATION)),
-        entries=_shared(spec, wish, notes),
+        id=exported,
+        entries=_shared(spec, wish, notes, exported),
         wish=wish,
         notes=notes,
     )
@@ -98,15 +99,20 @@ def _routes(
     return _with_id(found, resource)
 
 
-def _shared(spec: Fields, wish: ImportWish, notes: Notes) -> dict[str, Node]:
-    """Hosts and groups of all rules."""
+def _shared(spec: Fields, wish: ImportWish, notes: Notes, exported: str) -> dict[str, Node]:
+    """Hosts and groups of all rules; `exported` is the id that the route had here, or ""."""
     entries: dict[str, Node] = {}
     hostnames = spec.places.get("hostnames")
     if hostnames is not None and listed(hostnames):
         entries["hosts"] = hostnames.node
-    groups = [
-        _parent(reference, wish, notes) for reference in listed(spec.places.get("parentRefs"))
-    ]
+    parents = listed(spec.places.get("parentRefs"))
+    groups = [_parent(reference, wish, notes) for reference in parents]
+    if not (groups or wish.gateways or exported):
+        notes.add(
+            spec.place,
+            "without parentRefs the route is on all groups of gateways, where the standard has it "
+            "on none; name the groups with the import to choose",
+        )
     if groups and all(groups):
         entries["gateways"] = texts(spec.place, dict.fromkeys(groups))
     return entries
@@ -121,6 +127,8 @@ def _parent(place: Place, wish: ImportWish, notes: Notes) -> str:
     for key in ("sectionName", "port"):
         if key in reference:
             notes.add(reference[key], "a route stands on every listener of its gateways")
+    if "namespace" in reference:
+        notes.add(reference["namespace"], "groups of gateways have no namespaces: by name only")
     name = text_at(reference.get("name"))
     if name in wish.declared.groups:
         return name
@@ -137,7 +145,7 @@ def _rule(resource: _Resource, place: Place, number: int) -> Iterator[Sketch]:
     rule = fields(place, RULE_KEYS)
     found = matches(rule.places.get("matches"), place, resource.notes)
     actions = {
-        **filtered(rule.places.get("filters"), [match.kind for match in found]),
+        **filtered(rule.places.get("filters"), [m.kind for m in found], resource.notes),
         **limits(rule, resource.notes),
     }
     redirects = "redirect" in actions
@@ -145,7 +153,8 @@ def _rule(resource: _Resource, place: Place, number: int) -> Iterator[Sketch]:
         place.report("backendRefs or a RequestRedirect filter, not both")
     goals: list[dict[str, Node]] = [{}]
     if not redirects:
-        goals = targets(rule.places.get("backendRefs"), place, resource.wish.declared)
+        backends = rule.places.get("backendRefs")
+        goals = targets(backends, place, resource.wish.declared, resource.notes)
     for index, match in enumerate(found, 1):
         for goal_number, goal in enumerate(goals, 1):
             parts = (resource.name, f"{number:02}", f"{index:02}", f"{goal_number:02}")

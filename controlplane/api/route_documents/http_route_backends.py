@@ -12,13 +12,18 @@ from controlplane.api.fleet_document.findings import quoted
 from controlplane.api.fleet_document.nodes import Node
 from controlplane.api.fleet_document.reading import Place, fields, integer
 from controlplane.api.route_documents.documents import listed, text_at
-from controlplane.api.route_documents.imports import Declared
+from controlplane.api.route_documents.imports import Declared, Notes
 from controlplane.api.route_documents.sketches import listing, number, table, text
 from controlplane.domain.routing.route import WHOLE, CohortKey
 
 MOST_WEIGHT = 1_000_000
 REF_KEYS = ("group", "kind", "name", "namespace", "port", "weight", "filters")
 NO_BACKEND = 500
+_LOST = {
+    "namespace": "a backend's namespace is not kept: declared services have none, and no grant of "
+    "a reference is asked for",
+    "port": "a backend's port is not kept: requests go to the declared endpoints of its service",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +33,15 @@ class _Backend:
     weight: int
 
 
-def targets(place: Place | None, rule: Place, declared: Declared) -> list[dict[str, Node]]:
+def targets(
+    place: Place | None, rule: Place, declared: Declared, notes: Notes
+) -> list[dict[str, Node]]:
     """Where a rule's requests go, as entries of one route or of one for each share.
 
     Without a backend that has weight the answer is 500, as the standard wants it.
     """
     faults = rule.findings.count
-    backends = [_backend(item, declared) for item in listed(place)]
+    backends = [_backend(item, declared, notes) for item in listed(place)]
     if rule.findings.count > faults:
         return []
     groups: dict[tuple[str, bool], list[_Backend]] = {}
@@ -50,6 +57,8 @@ def targets(place: Place | None, rule: Place, declared: Declared) -> list[dict[s
     for goal, share in zip(goals[:-1], shares, strict=False):
         goal["cohort"] = _cohort(rule, low, low + share)
         low += share
+    if not all(shares):
+        notes.add(rule, "a share below 1 of 10,000 gets nothing: weights count no further")
     return [goal for goal, share in zip(goals, shares, strict=True) if share]
 
 
@@ -63,7 +72,7 @@ def parts(weights: list[int]) -> list[int]:
     return shares
 
 
-def _backend(place: Place, declared: Declared) -> _Backend:
+def _backend(place: Place, declared: Declared, notes: Notes) -> _Backend:
     entries = fields(place, REF_KEYS)
     reference = entries.places
     if text_at(reference.get("kind")) not in ("", "Service") or text_at(reference.get("group")):
@@ -77,6 +86,9 @@ def _backend(place: Place, declared: Declared) -> _Backend:
             f"a declared service or `service-version` of one: {names_listed(declared.services)}",
             f"the unknown backend {quoted(name)}",
         )
+    for key in ("namespace", "port"):
+        if key in reference:
+            notes.add(reference[key], _LOST[key])
     weight = entries.optional("weight", integer(0, MOST_WEIGHT), 1)
     return _Backend(service=service, version=version, weight=weight)
 

@@ -10,14 +10,24 @@ from controlplane.api.fleet_document.findings import quoted
 from controlplane.api.fleet_document.nodes import Node, Table
 from controlplane.api.fleet_document.reading import Place, fields
 from controlplane.api.route_documents.documents import listed, text_at
+from controlplane.api.route_documents.imports import Notes
 from controlplane.api.route_documents.sketches import table, text, texts
 from controlplane.domain.routing.route import PathMatchType
 
 FULL, PREFIX = "ReplaceFullPath", "ReplacePrefixMatch"
 WELL_KNOWN_PORTS = {"http": "80", "https": "443"}
+# What a redirect without a port does otherwise than the standard.
+_USUAL_PORT = (
+    "a redirect to a hostname without a scheme and a port leads to the usual port of the scheme; "
+    "the standard takes that of the listener: name the port where it is another one"
+)
+_KEPT_PORT = (
+    "a redirect to a scheme without a hostname keeps the port that the caller named; the standard "
+    "takes the scheme's usual one: name the hostname where callers name ports"
+)
 
 
-def filtered(place: Place | None, kinds: Sequence[str]) -> dict[str, Node]:
+def filtered(place: Place | None, kinds: Sequence[str], notes: Notes) -> dict[str, Node]:
     """The filters as entries of a route.
 
     Args:
@@ -36,13 +46,13 @@ def filtered(place: Place | None, kinds: Sequence[str]) -> dict[str, Node]:
         name, read = _READERS[kind]
         if name in found:
             item.report("each filter once", f"the filter {kind} again")
-        found[name] = read(entries[_MEMBERS[kind]], kinds)
+        found[name] = read(entries[_MEMBERS[kind]], kinds, notes)
     if "redirect" in found and "rewrite" in found and place is not None:
         place.report("either a RequestRedirect or a URLRewrite filter")
     return found
 
 
-def _headers(place: Place, _kinds: Sequence[str]) -> Table:
+def _headers(place: Place, _kinds: Sequence[str], _notes: Notes) -> Table:
     entries = fields(place, ("set", "add", "remove")).places
     if listed(entries.get("add")):
         entries["add"].report("set and remove only: our routes add no second value to a header")
@@ -64,7 +74,7 @@ def _headers(place: Place, _kinds: Sequence[str]) -> Table:
     return table(place, changes)
 
 
-def _redirect(place: Place, _kinds: Sequence[str]) -> Table:
+def _redirect(place: Place, _kinds: Sequence[str], notes: Notes) -> Table:
     entries = fields(place, ("scheme", "hostname", "path", "port", "statusCode")).places
     scheme, host = text_at(entries.get("scheme")), text_at(entries.get("hostname"))
     port = text_at(entries.get("port"))
@@ -72,6 +82,10 @@ def _redirect(place: Place, _kinds: Sequence[str]) -> Table:
         if not host:
             entries["port"].report("a hostname beside a port, so that the address is whole")
         host = f"{host}:{port}"
+    if scheme and not host:
+        notes.add(place, _KEPT_PORT)
+    if host and not (scheme or port):
+        notes.add(place, _USUAL_PORT)
     found: dict[str, Node] = {}
     if "statusCode" in entries:
         found["status"] = entries["statusCode"].node
@@ -87,7 +101,7 @@ def _redirect(place: Place, _kinds: Sequence[str]) -> Table:
     return table(place, found)
 
 
-def _rewrite(place: Place, kinds: Sequence[str]) -> Table:
+def _rewrite(place: Place, kinds: Sequence[str], _notes: Notes) -> Table:
     entries = fields(place, ("hostname", "path")).places
     found: dict[str, Node] = {}
     if "hostname" in entries:
@@ -125,7 +139,7 @@ _REFUSED = {
     "ExternalAuth": "externalAuth",
     "ExtensionRef": "extensionRef",
 }
-_READERS: Mapping[str, tuple[str, Callable[[Place, Sequence[str]], Table]]] = {
+_READERS: Mapping[str, tuple[str, Callable[[Place, Sequence[str], Notes], Table]]] = {
     "RequestHeaderModifier": ("request_headers", _headers),
     "ResponseHeaderModifier": ("response_headers", _headers),
     "RequestRedirect": ("redirect", _redirect),
