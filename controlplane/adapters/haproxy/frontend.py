@@ -4,7 +4,7 @@ Called by `render`. The order is that of `matching.normalization`: what two read
 take differently is refused before anything is changed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from controlplane.adapters.haproxy.access import Access
@@ -126,16 +126,22 @@ def _path(table: Table) -> Iterator[str]:
         yield f"{found} var({key}),map_beg({PATHS_FILE})"
     else:
         yield f"{found} path,concat(/?),map_beg({PATHS_FILE})"
-    if table.skips:
-        yield 'http-request set-var-fmt(txn.p) "%[path,bytes(1)]/?" if { var(txn.s) -m beg p }'
-    for skips in table.skips:
-        for skipped in sorted(skips):
-            rest = f"var(txn.p),field({skipped + 2},/,0)"
-            yield f"http-request set-var(txn.p) {rest} if {{ var(txn.s) -m beg p{skipped}. }}"
+    for level, skips in enumerate(table.skips):
         onward = "if { var(txn.s) -m beg p }"
-        yield f'http-request set-var-fmt({key}) "%[var(txn.s),field(2,.)]/%[var(txn.p)]" {onward}'
+        if not level:
+            yield f'http-request set-var-fmt({key}) "%[var(txn.s)]%[path]/?" {onward}'
+        begun = f"var({key})" if not level else f"var(txn.s),concat(/,{key})"
+        # Behind the first level the state before stands in front of the rest.
+        rest = f'{begun},regsub("{in_quotes(_skipping(skips, level > 0))}","\\1")'
+        yield f"http-request set-var({key}) {word(rest)} {onward}"
         yield f"{found} var({key}),map_beg({PATHS_FILE}) {onward}"
     if table.has_methods:
         by_method = "if { var(txn.s) -m beg m }"
         yield f'http-request set-var-fmt({key}) "%[var(txn.s)]:%[method]:" {by_method}'
         yield f"{found} var({key}),map_beg({PATHS_FILE}) {by_method}"
+
+
+def _skipping(skips: Iterable[int], behind: int) -> str:
+    """What stands between a state and the rest of the path, for each number of segments."""
+    ways = (rf"{skipped}\.([^/]*)(?:/[^/]*){{{skipped + behind + 1}}}" for skipped in sorted(skips))
+    return f"^p(?|{'|'.join(ways)})"
