@@ -48,7 +48,6 @@ def test_the_walk_ends_where_our_matcher_does(tmp_path: Path) -> None:
         assert isinstance(path, str)
         route = table.match(Request(path=path), 0.0).route
         wanted.append(route.id if route is not None else "")
-    levels = sum("concat(/,txn.k)" in line for line in (tmp_path / "one" / "haproxy.cfg").open())
-    assert levels >= 1
+    assert "concat(/,txn.k)" in (tmp_path / "one" / "haproxy.cfg").read_text()
     assert sum(map(bool, wanted)) > len(targets) / 3
     assert [what for what in zip(targets, wanted, found, strict=True) if what[1] != what[2]] == []
