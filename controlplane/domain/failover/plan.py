@@ -172,20 +172,20 @@ class _Book:
     def keep(self, demand: Demand) -> None:
         """Give what stays its room first: nobody is moved who need not be.
 
-        What is over the ceiling there already is no matter of this plan.
+        What is over the ceiling there already is no matter of this plan, unless more has to come.
         """
         for bearer in demand.bearers:
             if not bearer.leaving:
                 work = _work(demand, bearer) * bearer.share
-                self.kept[demand.service, bearer.pool] = min(work, self.rooms[bearer.pool])
-                self.rooms[bearer.pool] = max(0.0, self.rooms[bearer.pool] - work)
+                self.kept[demand.service, bearer.pool] = work
+                self.rooms[bearer.pool] -= work
 
     def move(self, demand: Demand) -> None:
         """Place what moves, tier by tier, in proportion to the shares, else to the capacities."""
         left = math.fsum(_work(demand, b) * b.share for b in demand.bearers if b.leaving)
         for tier in _tiers(demand):
             weights = _weights(tier, self.capacities)
-            rooms = {bearer.pool: self.rooms[bearer.pool] for bearer in tier}
+            rooms = {bearer.pool: max(0.0, self.rooms[bearer.pool]) for bearer in tier}
             for pool, part in spread(left, weights, rooms).items():
                 self._take(demand, pool, part)
                 left -= part
@@ -194,18 +194,11 @@ class _Book:
     def press(self, demand: Demand) -> None:
         """Make room for what is still missing at the cost of lower classes, the lowest first."""
         pools = {bearer.pool for bearer in demand.bearers if bearer.usable and not bearer.leaving}
-        for other in reversed(self.demands):
-            if other.rank <= demand.rank or self.missing[demand.service] <= NOTHING:
-                return
+        lower = [other for other in reversed(self.demands) if other.rank > demand.rank]
+        for other in lower:
             for placed in (self.moved, self.kept):
                 for pool in sorted(pools):
-                    part = min(placed.get((other.service, pool), 0.0), self.missing[demand.service])
-                    if part > 0:
-                        placed[other.service, pool] -= part
-                        self.missing[other.service] += part
-                        self.rooms[pool] += part
-                        self._take(demand, pool, part)
-                        self.missing[demand.service] -= part
+                    self._press(demand, other, pool, placed)
 
     def allocation(self, demand: Demand) -> Allocation:
         """What became of one service."""
@@ -222,6 +215,20 @@ class _Book:
             rate_rps=demand.rate_rps,
             admitted_rps=admitted,
         )
+
+    def _press(self, demand: Demand, other: Demand, pool: str, placed: dict[_Key, float]) -> None:
+        """Put one service in the place of another, below the ceiling."""
+        missing = self.missing[demand.service]
+        there = placed.get((other.service, pool), 0.0)
+        if missing <= NOTHING or there <= 0:
+            return
+        part = min(there, missing + max(0.0, -self.rooms[pool]))
+        placed[other.service, pool] -= part
+        self.missing[other.service] += part
+        self.rooms[pool] += part
+        gained = min(missing, max(0.0, self.rooms[pool]))
+        self._take(demand, pool, gained)
+        self.missing[demand.service] -= gained
 
     def _inflow(self, demand: Demand) -> dict[str, float]:
         placed = {
