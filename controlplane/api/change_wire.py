@@ -18,7 +18,7 @@ class GateWire(Wire):
 
     most_error_ratio: float | None = None
     most_response_time_ms: float | None = None
-    most_utilisation: float | None = None
+    most_utilization: float | None = None
 
     def gate(self) -> Gate:
         """The domain's gate."""
@@ -158,7 +158,7 @@ def _stage(stage: Stage, intents: tuple[str, ...]) -> StageOut:
         gate=GateWire(
             most_error_ratio=gate.most_error_ratio,
             most_response_time_ms=gate.most_response_time_ms,
-            most_utilisation=gate.most_utilisation,
+            most_utilization=gate.most_utilization,
         ),
         intents=list(intents),
     )

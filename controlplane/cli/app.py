@@ -11,7 +11,9 @@ from typing import Annotated
 import typer
 
 from controlplane.cli import (
+    alerts,
     audit,
+    changes,
     connection,
     decisions,
     envoy,
@@ -20,6 +22,7 @@ from controlplane.cli import (
     fleet,
     gray_release,
     health,
+    incidents,
     intents,
     jobs,
     models,
@@ -33,9 +36,11 @@ from controlplane.cli import (
     route_match,
     routes,
     samples,
+    scenarios,
     token,
     traffic,
     training,
+    webhooks,
 )
 from controlplane.domain.errors import ControlPlaneError
 
@@ -75,6 +80,7 @@ traffic.register(app)
 health.register(app)
 render.register(app)
 audit.register(app)
+alerts.register(app)
 replay.register(app)
 intents.register(app)
 training.register(models.app)
@@ -89,6 +95,10 @@ app.add_typer(models.app, name="models")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(routes.app, name="routes")
 app.add_typer(envoy.app, name="envoy")
+app.add_typer(scenarios.app, name="scenarios")
+app.add_typer(changes.app, name="changes")
+app.add_typer(webhooks.app, name="webhooks")
+app.add_typer(incidents.app, name="incidents")
 
 
 def main() -> None:

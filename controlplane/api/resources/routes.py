@@ -46,6 +46,9 @@ async def list_routes(
     services: Services,
     _caller: Viewer,
     life: Annotated[Life | None, Query(description="Only those that stand there.")] = None,
+    contains: Annotated[
+        str, Query(max_length=200, description="Only those with it in id, host, path or service.")
+    ] = "",
     limit: Limit = MOST_ITEMS,
     cursor: Cursor = None,
 ) -> Items[RouteOut]:
@@ -53,7 +56,8 @@ async def list_routes(
     routes = services.routes
 
     def work() -> Items[RouteOut]:
-        wanted = [one for one in routes.items() if life is None or one.life is life]
+        living = (one for one in routes.items() if life is None or one.life is life)
+        wanted = [one for one in living if one.mentions(contains)]
         page, after = page_of(wanted, lambda one: (one.id,), limit, cursor)
         return Items(items=[route_of(one, routes.verdict(one.id)) for one in page], next=after)
 

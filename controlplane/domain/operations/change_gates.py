@@ -15,12 +15,12 @@ class Gate:
 
     Attributes:
         most_error_ratio: 0..1; most_response_time_ms: mean, > 0.
-        most_utilisation: requests over capacity of each data centre, > 0.
+        most_utilization: requests over capacity of each data centre, > 0.
     """
 
     most_error_ratio: float | None = None
     most_response_time_ms: float | None = None
-    most_utilisation: float | None = None
+    most_utilization: float | None = None
 
 
 OPEN = Gate()
@@ -32,7 +32,7 @@ class Reading:
 
     Attributes:
         age_s: of its newest sample; infinite without one.
-        error_ratio, response_time_ms, utilisation: NaN when not reported.
+        error_ratio, response_time_ms, utilization: NaN when not reported.
     """
 
     service: str
@@ -40,7 +40,7 @@ class Reading:
     age_s: float = math.inf
     error_ratio: float = math.nan
     response_time_ms: float = math.nan
-    utilisation: float = math.nan
+    utilization: float = math.nan
 
     @property
     def where(self) -> str:
@@ -78,6 +78,6 @@ def _limits(gate: Gate) -> list[tuple[str, str, float]]:
     asked = (
         ("error ratio", "error_ratio", gate.most_error_ratio),
         ("mean response time in ms", "response_time_ms", gate.most_response_time_ms),
-        ("utilisation", "utilisation", gate.most_utilisation),
+        ("utilization", "utilization", gate.most_utilization),
     )
     return [(words, name, most) for words, name, most in asked if most is not None]

@@ -255,7 +255,7 @@ def _wrong(stage: Stage, number: int) -> Iterable[str]:
 def _wrong_limits(gate: Gate) -> Iterable[str]:
     if gate.most_error_ratio is not None and not 0 <= gate.most_error_ratio <= 1:
         yield "most_error_ratio must be within 0..1"
-    for name in ("most_response_time_ms", "most_utilisation"):
+    for name in ("most_response_time_ms", "most_utilization"):
         value = getattr(gate, name)
         if value is not None and not value > 0:
             yield f"{name} must be above 0"

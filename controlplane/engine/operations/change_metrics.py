@@ -84,7 +84,7 @@ def _readings(
             age_s=now_s - samples[-1].received_s,
             error_ratio=_weighted(samples, rates, "error_ratio"),
             response_time_ms=_weighted(samples, rates, "response_time_ms"),
-            utilisation=mean(rates) / capacity_rps,
+            utilization=mean(rates) / capacity_rps,
         )
 
 

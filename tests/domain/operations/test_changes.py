@@ -25,7 +25,7 @@ from controlplane.domain.operations.changes import (
 )
 
 DRAIN = Wanted(kind=IntentKind.DRAIN, target=Target(datacenter="east", service="shop"))
-GATE = Gate(most_error_ratio=0.01, most_response_time_ms=100.0, most_utilisation=0.9)
+GATE = Gate(most_error_ratio=0.01, most_response_time_ms=100.0, most_utilization=0.9)
 CHANGE = Change(
     name="move",
     title="Move",
@@ -43,7 +43,7 @@ GOOD = Reading(
     age_s=1.0,
     error_ratio=0.0,
     response_time_ms=20.0,
-    utilisation=0.5,
+    utilization=0.5,
 )
 
 
@@ -102,13 +102,13 @@ def test_every_other_step_is_refused(state: ChangeState, event: ChangeEvent) -> 
         (Seen(), 230.0, Word.HOLD, "bears traffic"),
         (Seen(readings=(replace(GOOD, age_s=200.0),)), 230.0, Word.HOLD, "no metrics"),
         (
-            Seen(readings=(replace(GOOD, utilisation=float("nan")),)),
+            Seen(readings=(replace(GOOD, utilization=float("nan")),)),
             230.0,
             Word.HOLD,
-            "does not report its utilisation",
+            "does not report its utilization",
         ),
         (Seen(readings=(replace(GOOD, error_ratio=0.02),)), 101.0, Word.EXCESS, "error ratio"),
-        (Seen(readings=(replace(GOOD, utilisation=1.2),)), 101.0, Word.EXCESS, "allows 0.9"),
+        (Seen(readings=(replace(GOOD, utilization=1.2),)), 101.0, Word.EXCESS, "allows 0.9"),
     ],
 )
 def test_verdicts(seen: Seen, now_s: float, word: Word, reason: str) -> None:
@@ -133,7 +133,7 @@ def test_a_stage_may_wait_for_an_operator_or_be_the_last() -> None:
         ({"stages": (Stage(title="x", undoes=(0,)),)}, "earlier stages"),
         ({"stages": (Stage(title="x", hold_s=-1.0),)}, "hold_s"),
         ({"stages": (Stage(title="x", gate=Gate(most_error_ratio=2.0)),)}, "most_error_ratio"),
-        ({"stages": (Stage(title="x", gate=Gate(most_utilisation=0.0)),)}, "most_utilisation"),
+        ({"stages": (Stage(title="x", gate=Gate(most_utilization=0.0)),)}, "most_utilization"),
     ],
 )
 def test_what_no_change_may_be(changes: dict[str, object], words: str) -> None:

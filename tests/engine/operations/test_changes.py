@@ -40,7 +40,7 @@ CHANGE = Change(
     name="move",
     title="Move tickets",
     stages=(
-        Stage(title="half", orders=(pin(0.5),), hold_s=10.0, gate=Gate(most_utilisation=0.9)),
+        Stage(title="half", orders=(pin(0.5),), hold_s=10.0, gate=Gate(most_utilization=0.9)),
         Stage(title="look", hold_s=None),
         Stage(title="all", orders=(pin(0.9),), undoes=(0,), hold_s=0.0),
     ),
@@ -167,7 +167,7 @@ async def test_a_gate_pauses_or_aborts(site: Site) -> None:
     await site.changes.steer("move", ChangeEvent.START, OPERATOR)
     await site.pass_time(2.0, load_rps=79.0)
     assert site.now().state is ChangeState.PAUSED
-    assert "utilisation" in site.now().words
+    assert "utilization" in site.now().words
     assert site.codes == ["change_held"]
     await site.changes.steer("move", ChangeEvent.RESUME, OPERATOR)
     assert site.now().state is ChangeState.PAUSED
