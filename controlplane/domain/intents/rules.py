@@ -39,7 +39,8 @@ def check_shape(wanted: Wanted, now_s: float) -> None:
             _check_preset(wanted.preset)
         case IntentKind.ROLLBACK:
             _need(str(wanted.revision or ""), wanted, "revision")
-        case IntentKind.FREEZE:
+        case _:
+            # A freeze may be about anything.
             pass
     if (target.cluster or target.endpoint) and not (target.service and target.datacenter):
         raise Invalid(

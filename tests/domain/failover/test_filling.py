@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.domain.failover.filling import spread
@@ -27,6 +27,7 @@ def test_without_room_only_the_rooms_are_filled() -> None:
 amounts = st.floats(0.0, 1e6)
 
 
+@settings(deadline=None)
 @given(amount=amounts, rows=st.lists(st.tuples(st.floats(0.0, 1e3), amounts), max_size=6))
 def test_no_place_passes_its_room_and_nothing_is_lost(
     amount: float, rows: list[tuple[float, float]]

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.domain.failover.plan import Bearer, Demand, Plan, Verdict, plan
@@ -127,6 +127,7 @@ def test_a_pool_that_was_over_its_ceiling_before_is_no_matter_of_the_plan() -> N
 shares = st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3).filter(lambda s: sum(s) > 0.01)
 
 
+@settings(deadline=None)
 @given(
     rates=st.lists(st.floats(0.0, 300.0), min_size=1, max_size=4),
     split=shares,

@@ -2,7 +2,7 @@
 
 import math
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.domain.failover.ramps import LEAST_STEP_S, STEPS, fallen, next_step, risen, step_s
@@ -30,6 +30,7 @@ def test_no_step_is_too_short_for_gateways() -> None:
     assert [risen(2.0, at) for at in (0.0, 0.5, 1.0, 1.5, 2.0)] == [0.25, 0.5, 0.75, 1.0, 1.0]
 
 
+@settings(deadline=None)
 @given(whole_s=st.floats(0.1, 1e5), at=st.floats(0.0, 1.2))
 def test_a_ramp_never_turns_and_ends(whole_s: float, at: float) -> None:
     elapsed_s = at * whole_s

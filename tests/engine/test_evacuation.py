@@ -1,0 +1,193 @@
+"""Automatic evacuation: what health calls down loses its traffic, within the rules."""
+
+from dataclasses import replace
+
+from controlplane.domain.health.picture import CenterHealth, Health, Place, ServiceHealth
+from controlplane.domain.health.states import CenterState
+from controlplane.domain.intents.intent import Ending, IntentKind, IntentState, Target, Wanted
+from controlplane.domain.services import AllDown
+from controlplane.engine.evacuation import EvacuationRules, Evacuations, Failback
+from controlplane.engine.intents import Ask
+from tests.builders import fleet, sample, service
+from tests.engine.rig import Rig
+
+NORTH, SOUTH = "beijing-1", "beijing-2"
+
+
+def picture(*down: tuple[str, str], whole: tuple[str, ...] = (), held: bool = False) -> Health:
+    """Services (name, data centre) that are down, and data centres that are down as a whole."""
+    services = {
+        name: ServiceHealth(
+            service=name,
+            places=tuple(
+                Place(
+                    datacenter=center,
+                    clusters=(),
+                    usable_share=0.0 if (name, center) in down else 1.0,
+                    down=(name, center) in down,
+                    since_s=0.0,
+                )
+                for center in (NORTH, SOUTH)
+            ),
+            policy=AllDown.HOLD,
+        )
+        for name in ("tickets", "video")
+    }
+    centers = {
+        center: CenterHealth(
+            datacenter=center,
+            state=CenterState.DEGRADED,
+            down=center in whole,
+            down_services=(),
+            since_s=0.0,
+        )
+        for center in (NORTH, SOUTH)
+    }
+    return Health(services=services, centers=centers, held=held)
+
+
+ALL_NORTH = picture(("tickets", NORTH), ("video", NORTH), whole=(NORTH,))
+
+
+class Site:
+    """A rig with two services, and health as the test says."""
+
+    def __init__(self, rules: EvacuationRules) -> None:
+        self.rig = Rig()
+        self.health = picture()
+        self.evacuations = Evacuations(
+            self.rig.intents, lambda: self.health, rules, self.rig.instruments
+        )
+
+    async def look(self, health: Health | None = None) -> None:
+        self.health = health or self.health
+        await self.evacuations.look()
+        await self.rig.follow()
+
+    @property
+    def codes(self) -> list[str]:
+        return [one.observation.code for one in self.rig.findings.standing()]
+
+
+async def site(rules: EvacuationRules | None = None) -> Site:
+    made = Site(rules or EvacuationRules())
+    await made.rig.declare(fleet(service("tickets"), service("video")))
+    return made
+
+
+async def test_what_is_down_is_left_and_comes_back_when_it_has_been_well() -> None:
+    made = await site()
+    before = made.rig.weights()
+    await made.look(ALL_NORTH)
+    await made.look()
+    (intent,) = made.rig.intents.standing
+    assert (intent.author, intent.target) == ("health", Target(datacenter=NORTH))
+    assert made.rig.weights() == {NORTH: 0, SOUTH: 10_000}
+    await made.look(picture())
+    made.rig.clock.time_s += 30.0
+    await made.look(ALL_NORTH)
+    await made.look(picture())
+    made.rig.clock.time_s += 59.0
+    await made.look()
+    assert made.rig.weights() == {NORTH: 0, SOUTH: 10_000}
+    made.rig.clock.time_s += 2.0
+    await made.look()
+    assert 0 < made.rig.weights()[NORTH] < before[NORTH]
+    made.rig.clock.time_s += 61.0
+    await made.look()
+    assert made.rig.weights() == before
+    assert (await made.rig.intents.by_id(intent.id)).ending is Ending.UNDONE
+
+
+async def test_one_service_of_a_data_centre_moves_alone() -> None:
+    made = await site()
+    await made.look(picture(("video", NORTH)))
+    assert made.rig.weights("video")[NORTH] == 0
+    assert made.rig.weights("tickets")[NORTH] > 0
+    await made.look(picture(("video", NORTH), ("tickets", NORTH)))
+    assert made.rig.weights("tickets")[NORTH] == 0
+
+
+async def test_a_second_data_centre_is_a_finding_and_not_an_evacuation() -> None:
+    made = await site()
+    await made.look(picture(("video", NORTH)))
+    await made.look(picture(("video", NORTH), ("tickets", SOUTH)))
+    assert made.rig.weights("tickets")[SOUTH] > 0
+    assert made.codes == ["evacuation_held"]
+    await made.look(picture())
+    assert made.codes == []
+
+
+async def test_the_last_one_is_never_left_by_automation() -> None:
+    made = await site(EvacuationRules(most_centers=2))
+    await made.look(picture(("video", NORTH)))
+    await made.look(picture(("video", NORTH), ("video", SOUTH)))
+    assert made.codes == ["evacuation_held"]
+    assert made.rig.weights("video") == {NORTH: 0, SOUTH: 10_000}
+
+
+async def test_nothing_moves_while_observers_cannot_be_believed() -> None:
+    made = await site()
+    await made.look(replace(ALL_NORTH, held=True))
+    assert made.rig.intents.standing == ()
+
+
+async def test_a_persons_word_stands() -> None:
+    made = await site()
+    freeze = Wanted(kind=IntentKind.FREEZE)
+    await made.rig.intents.create(Ask(wanted=freeze, author="ann"))
+    await made.look(ALL_NORTH)
+    assert [one.kind for one in made.rig.intents.standing] == [IntentKind.FREEZE]
+    assert made.codes == ["evacuation_held"]
+
+
+async def test_a_freeze_keeps_it_from_coming_back() -> None:
+    made = await site()
+    await made.look(ALL_NORTH)
+    await made.rig.intents.create(Ask(wanted=Wanted(kind=IntentKind.FREEZE), author="ann"))
+    await made.look(picture())
+    made.rig.clock.time_s += 61.0
+    await made.look()
+    assert made.rig.weights() == {NORTH: 0, SOUTH: 10_000}
+
+
+async def test_by_hand_it_only_says_that_it_is_well() -> None:
+    made = await site(EvacuationRules(failback=Failback.MANUAL))
+    await made.look(ALL_NORTH)
+    await made.look(picture())
+    made.rig.clock.time_s += 600.0
+    await made.look()
+    assert made.rig.weights() == {NORTH: 0, SOUTH: 10_000}
+    assert made.codes == ["failback_waiting"]
+
+
+async def test_without_room_it_limits_first_and_goes_all_the_same() -> None:
+    made = await site()
+    for center in (NORTH, SOUTH):
+        one = sample(center, made.rig.clock.now(), request_rate_rps=60.0)
+        await made.rig.intake.accept([one])
+    made.health = picture(("tickets", NORTH))
+    await made.evacuations.look()
+    (intent,) = made.rig.intents.standing
+    assert intent.state is IntentState.PREPARING
+    assert intent.limits
+    await made.rig.follow()
+    assert made.rig.weights()[NORTH] == 0
+
+
+async def test_a_store_that_is_away_stops_only_the_way_back() -> None:
+    made = await site()
+    made.rig.stores.outage.away = True
+    made.health = ALL_NORTH
+    await made.evacuations.look()
+    await made.rig.loop.tick(await made.rig.pokes.take())
+    assert made.rig.weights() == {NORTH: 0, SOUTH: 10_000}
+    made.health = picture()
+    await made.evacuations.look()
+    made.rig.clock.time_s += 61.0
+    await made.evacuations.look()
+    assert made.rig.intents.standing[0].ending is None
+    made.rig.stores.outage.away = False
+    await made.rig.follow()
+    await made.look()
+    assert made.rig.intents.standing[0].ending is Ending.UNDONE
