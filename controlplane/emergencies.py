@@ -26,9 +26,11 @@ def intents(
 ) -> Intents:
     """The intents over what the loop publishes."""
     standing = parts.standing
+    register = IntentRegister(stores.intents, stores.snapshots, standing)
+    standing.refresh = register.restore
     return Intents(
         IntentParts(
-            register=IntentRegister(stores.intents, stores.snapshots, standing),
+            register=register,
             standing=standing,
             snapshots=stores.snapshots,
             fleets=parts.fleets,

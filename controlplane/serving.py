@@ -115,6 +115,7 @@ def _background(built: House, tasks: asyncio.TaskGroup) -> list[asyncio.Task[Non
     keep = built.supervisor.keep
     return [
         tasks.create_task(keep("loop", built.services.loop.run)),
+        tasks.create_task(keep("following", built.following.run)),
         tasks.create_task(keep("routes", built.services.routes.run)),
         tasks.create_task(keep("intake", built.services.intake.run)),
         tasks.create_task(keep("suspicion", built.services.intake.watch)),

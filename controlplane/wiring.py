@@ -35,6 +35,7 @@ from controlplane.engine.errands import Errand
 from controlplane.engine.evacuation import Evacuations
 from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.fleets import Fleets
+from controlplane.engine.following import Following
 from controlplane.engine.gray_releases import RouteParts
 from controlplane.engine.health import HealthWatch
 from controlplane.engine.history import History
@@ -74,6 +75,7 @@ class House:
     access: Access
     services: ApiServices
     plane: EnvoyPlane
+    following: Following
     prometheus: Prometheus
     pokes: Pokes
     retention: Errand
@@ -132,12 +134,11 @@ def _parts(settings: Settings, stores: SqlStores, instruments: Instruments) -> L
 def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> House:
     parts = _parts(settings, stores, instruments)
     cadence = scaled_cadence(settings.cadence, settings.time_scale)
-    access = Access(stores.tokens, instruments.now)
-    plane = envoy_plane(settings, access.check_node, instruments.now)
+    planes = _planes(settings, stores, parts, instruments)
     prometheus = _prometheus(settings)
-    acting = _acting(settings, stores, parts, plane, instruments)
+    acting = _acting(settings, stores, parts, planes, instruments)
     services = ApiServices(
-        access=access,
+        access=planes.access,
         publication=parts.publication,
         consumers=Consumers(),
         outcomes=Outcomes(),
@@ -162,15 +163,16 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         instruments=instruments,
         records=parts.records,
         store=StoreWatch(stores.database, instruments),
-        ready=lambda: parts.publication.current is not None and plane.serving,
+        ready=lambda: parts.publication.current is not None and planes.envoy.serving,
         period_s=cadence.period_s,
     )
     return House(
         settings=settings,
         stores=stores,
-        access=access,
+        access=planes.access,
         services=services,
-        plane=plane,
+        plane=planes.envoy,
+        following=planes.following,
         prometheus=prometheus,
         pokes=parts.pokes,
         retention=Errand(_retention(settings, stores, instruments).sweep),
@@ -181,14 +183,38 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Planes:
+    """The Envoys, who may ask as one, and what keeps every plane from old revisions."""
+
+    access: Access
+    envoy: EnvoyPlane
+    following: Following
+
+
+def _planes(
+    settings: Settings, stores: SqlStores, parts: LoopParts, instruments: Instruments
+) -> _Planes:
+    access = Access(stores.tokens, instruments.now)
+    following = Following(parts.snapshots, parts.publication, parts.pokes)
+
+    async def authorize(secret: str | None, node: str, group: str) -> object:
+        # A process that was stopped and goes on serves nobody anew before it has caught up.
+        await following.caught_up(lambda: envoy.revision)
+        return await access.check_node(secret, node, group)
+
+    envoy = envoy_plane(settings, authorize, instruments.now)
+    return _Planes(access=access, envoy=envoy, following=following)
+
+
 def _acting(
     settings: Settings,
     stores: SqlStores,
     parts: LoopParts,
-    plane: EnvoyPlane,
+    planes: "_Planes",
     instruments: Instruments,
 ) -> Acting[HttpCarrier]:
-    couriers = _couriers(settings, plane, parts.publication, instruments)
+    couriers = _couriers(settings, planes, parts.publication, instruments)
     return Acting(
         intents=intents(settings, stores, parts, couriers, instruments),
         couriers=couriers,
@@ -256,10 +282,11 @@ def _routes(
 
 
 def _couriers(
-    settings: Settings, envoy: EnvoyPlane, publication: Publication, instruments: Instruments
+    settings: Settings, planes: "_Planes", publication: Publication, instruments: Instruments
 ) -> tuple[Courier, ...]:
-    planes: tuple[DataPlane, ...] = (envoy, *proxy_planes(settings))
-    return tuple(Courier(plane, publication, instruments) for plane in planes)
+    every: tuple[DataPlane, ...] = (planes.envoy, *proxy_planes(settings))
+    fence = planes.following.check
+    return tuple(Courier(plane, publication, instruments, fence) for plane in every)
 
 
 def _limits(settings: Settings) -> EnvelopeLimits:

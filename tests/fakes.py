@@ -38,6 +38,10 @@ class MemorySnapshotStore:
         self.outage.check()
         return self.snapshots[-1] if self.snapshots else None
 
+    async def newest_revision(self) -> int:
+        self.outage.check()
+        return self.snapshots[-1].revision if self.snapshots else 0
+
     async def append(self, snapshot: Snapshot, expected_revision: int) -> Snapshot:
         self.outage.check()
         newest = self.snapshots[-1].revision if self.snapshots else 0

@@ -32,6 +32,8 @@ def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
         "SIGNALBOX_DATA_DIR": str(folder / "data"),
         "SIGNALBOX_HTTP_PORT": "0",
         "SIGNALBOX_ADS_PORT": "0",
+        # Whatever else listens on this machine must move no traffic of the test's fleet.
+        "SIGNALBOX_HEALTH_CHECKS": "off",
     }
     log, out = folder / "log", folder / "out"
     with log.open("w") as errors, out.open("w") as printed:

@@ -6,6 +6,7 @@ its consumers refused or lost; what is not in force as it was published becomes 
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -28,6 +29,10 @@ REPAIR_S = 0.5
 # From here on it is told that a plane does not take the newest snapshot: most retries are over
 # sooner.
 STUCK_S = 10.0
+
+
+# Raises Rejected for a revision that is not the newest; the plane has its own fence besides.
+Fence = Callable[[int], Awaitable[None]]
 
 
 class DeliveryState(StrEnum):
@@ -66,8 +71,10 @@ class Courier:
         plane: DataPlane,
         publication: Publication,
         instruments: Instruments,
+        fence: Fence | None = None,
     ) -> None:
         self._plane = plane
+        self._fence = fence
         self._publication = publication
         self._stages = instruments.stages
         self._now = instruments.now
@@ -117,6 +124,8 @@ class Courier:
         async with asyncio.timeout(DEADLINE_S):
             # Ten thousand routes take longer than the loop may be held up.
             artifact = await asyncio.to_thread(self._plane.render, snapshot)
+            if self._fence is not None:
+                await self._fence(snapshot.revision)
             await self._plane.apply(artifact)
 
     async def _repair(self) -> None:

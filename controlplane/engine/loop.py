@@ -120,6 +120,9 @@ class ReconcileLoop:
 
     async def tick(self, pokes: list[Poke]) -> None:
         """One pass over the data's way."""
+        if self._parts.pokes.behind:
+            self._parts.pokes.behind = False
+            await self._follow()
         if self._parts.fleets.current.generation == 0 or self._parts.fleets.held:
             return
         if self._parts.pokes.urgent:
@@ -205,6 +208,17 @@ class ReconcileLoop:
             if not saved or self._publisher.base is None:
                 self._parts.pokes.again([Poke(trigger=Trigger.OPERATOR)], STORE_RETRY_S)
 
+    async def _follow(self) -> None:
+        """Take over what another process has stored; what is published here already is no news."""
+        current = self._parts.publication.current
+        try:
+            newest = await self._parts.snapshots.newest_revision()
+        except Retryable as error:
+            self._publisher.hold(error)
+            return
+        if current is None or newest > current.revision:
+            await self._catch_up()
+
     async def _catch_up(self) -> None:
         """Take over what another writer stored, or bring a store that went back up to date.
 
@@ -215,9 +229,12 @@ class ReconcileLoop:
             revision = 0 if stored is None else stored.revision
             current = self._parts.publication.current
             if current is None or revision > current.revision:
-                # Its fleet, too: ours would undo what it was told.
+                # Its fleet and intents, too: ours would undo what it was told.
                 await self._parts.fleets.restore()
+                if self._parts.standing.refresh is not None:
+                    await self._parts.standing.refresh()
                 await self.restore()
+                self._publisher.base = None
             else:
                 # An older copy was restored under us. Consumers never go back, so the store
                 # goes forward to what they have.

@@ -39,6 +39,7 @@ class Pokes:
         self._waiting: list[Poke] = []
         self._poked = asyncio.Event()
         self._urgent = asyncio.Event()
+        self.behind = False
 
     def poke(
         self,
@@ -49,6 +50,11 @@ class Pokes:
         """Ask for a tick soon; never blocks, may be called any number of times."""
         chosen = None if services is None else frozenset(services)
         self._waiting.append(Poke(trigger=trigger, services=chosen, due_s=due_s))
+        self._poked.set()
+
+    def catch_up(self) -> None:
+        """Tell that the store has a newer snapshot, which another process wrote."""
+        self.behind = True
         self._poked.set()
 
     def hurry(self) -> None:

@@ -5,7 +5,7 @@ be put over the result right before it is published; what it counts as in force 
 below them.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from controlplane.domain import snapshot as snapshots
@@ -43,12 +43,14 @@ class Standing:
         earlier: revision -> content.
         down: whether a service is down in a data centre.
         told: called with what is in force after each publication.
+        refresh: reads the intents again that another process has changed.
     """
 
     intents: tuple[Intent, ...] = ()
     earlier: Mapping[int, Content] = field(default_factory=dict)
     down: Down = nothing_down
     told: Callable[[InForce], None] | None = None
+    refresh: Callable[[], Awaitable[None]] | None = None
 
     def below(self, published: Snapshot | None) -> Snapshot | None:
         """What is published, with the splits that would be in force without intents."""

@@ -15,6 +15,7 @@ from tests.ports.examples import snapshot
 
 async def test_before_the_first_there_is_none(stores: Stores) -> None:
     assert await stores.snapshots.latest() is None
+    assert await stores.snapshots.newest_revision() == 0
 
 
 async def test_revisions_count_up_and_the_content_stays(stores: Stores) -> None:
@@ -22,6 +23,7 @@ async def test_revisions_count_up_and_the_content_stays(stores: Stores) -> None:
     second = await stores.snapshots.append(snapshot(0.6), 1)
     assert (first.revision, second.revision) == (1, 2)
     assert await stores.snapshots.latest() == second
+    assert await stores.snapshots.newest_revision() == 2
     assert await stores.snapshots.at(1) == first == replace(snapshot(0.5), revision=1)
 
 

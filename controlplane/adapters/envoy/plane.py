@@ -74,6 +74,11 @@ class EnvoyPlane:
         return self._server.acks
 
     @property
+    def revision(self) -> int:
+        """What Envoys are served; 0 is nothing yet."""
+        return 0 if self._in_force is None else self._in_force.revision
+
+    @property
     def serving(self) -> bool:
         """Whether Envoys that ask now are given something."""
         return self._in_force is not None

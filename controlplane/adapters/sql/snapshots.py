@@ -35,6 +35,14 @@ class SqlSnapshotStore:
         # A fleet of 1,000 services takes longer than the loop may be held up.
         return None if found is None else await asyncio.to_thread(snapshots.decode, *found)
 
+    async def newest_revision(self) -> int:
+        """The newest revision, 0 before the first."""
+
+        async def work(connection: AsyncConnection) -> int:
+            return await connection.scalar(select(func.max(SNAPSHOTS.c.revision))) or 0
+
+        return await self._database.read(work)
+
     async def append(self, snapshot: Snapshot, expected_revision: int) -> Snapshot:
         """Store it as the newest; Conflict when the newest is not of `expected_revision`."""
         body = snapshots.encode(snapshot)
