@@ -108,9 +108,10 @@ class Observers:
 
     def targets(self, observer: str) -> dict[EndpointKey, HealthCheck]:
         """What an observer should probe: everything, or the part that it is elected for."""
-        names = self._names() | {observer}
+        names = self._names()
         count = self.plan.observers
-        if count >= len(names):
+        # Who has not reported yet is in no plan; its first report changes the plan.
+        if count >= len(names) or observer not in names:
             return dict(self.checks)
         return {
             key: check
@@ -136,7 +137,6 @@ def _seed(one: EndpointHealth) -> Checked:
     """What the own observer goes on from after a restart."""
     return replace(
         Checked(verdict=VERDICTS[one.state], words=one.why),
-        out_s=one.since_s,
         at_s=one.since_s,
         flaps=FLAPPING if one.flapping else 0.0,
     )

@@ -126,13 +126,14 @@ class Prober:
         await self._pause(target, loop.time() + self._interval_s(target) * _place(key))
         while True:
             target.asked_s = started_s = loop.time()
+            # A neighbour's failure from now on may be newer than this answer.
+            target.wake.clear()
             await self._ask(key, target)
             await self._pause(target, started_s + self._interval_s(target))
 
     async def _pause(self, target: _Target, until_s: float) -> None:
         """Wait for its time, or for a neighbour's failure."""
         loop = asyncio.get_running_loop()
-        target.wake.clear()
         try:
             async with asyncio.timeout_at(until_s):
                 await target.wake.wait()
@@ -179,8 +180,7 @@ class Prober:
         )
         now_s = asyncio.get_running_loop().time()
         for target in islice(near, MOST_NEIGHBOURS):
-            due = not target.checked.failed and now_s - target.asked_s >= self._least_s
-            if due and self._extra.take(now_s):
+            if not target.checked.failed and self._extra.take(now_s):
                 target.wake.set()
 
 

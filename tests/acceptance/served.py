@@ -177,6 +177,10 @@ class Site:
     async def declare(self, api: httpx.AsyncClient) -> None:
         """Declare the usual fleet and make the gateway's token."""
         await self.apply(api, fleet(self.ports))
+        await self.gateway_token(api)
+
+    async def gateway_token(self, api: httpx.AsyncClient) -> None:
+        """Make the gateway's token and keep it where the gateway looks for it."""
         wish = {"name": NODE, "role": "gateway", "node": NODE, "group": GROUP, "reason": "test"}
         answer = await api.post("/v1/tokens", json=wish)
         assert answer.is_success, answer.text

@@ -143,7 +143,7 @@ async def test_a_changed_check_keeps_what_is_known() -> None:
 
 async def test_what_was_known_before_is_gone_on_from() -> None:
     bench = Bench()
-    seeds = {key(1): Checked(verdict=Verdict.UNHEALTHY, out_s=time.time())}
+    seeds = {key(1): Checked(verdict=Verdict.UNHEALTHY)}
     bench.prober.watch({key(1): CHECK}, seeds=seeds)
     async with bench.running():
         await asyncio.sleep(0.15)

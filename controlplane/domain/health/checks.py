@@ -16,9 +16,10 @@ from controlplane.domain.services import HealthCheck
 
 # At 250 ms: 30 s.
 HALF_LIFE_INTERVALS = 120
-# Least time out, at 250 ms 4 s; with 12 of them chance brought one flapping target in forty back
-# before its flaps were seen. Slow checks need not wait for so many.
-LEAST_OUT_INTERVALS = 16
+# Least results while out, at 250 ms 4 s; with 12 of them chance brought one flapping target in 40
+# back before its flaps were seen. Slow checks need not wait for so many. Results and no time:
+# where probes are held up, time says nothing.
+LEAST_OUT_RESULTS = 16
 MOST_LEAST_OUT_S = 10.0
 MOST_PASSES = 64
 PASSES_FACTOR = 4
@@ -41,7 +42,7 @@ class Checked:
     Attributes:
         passed, failed: results in a row.
         flaps: passes that turned into failures, as they were worth at `at_s`; >= 0.
-        at_s: time of the last result; out_s: when it became unhealthy last.
+        at_s: time of the last result; results: since it became unhealthy.
         words: why the last probe failed; "" when it passed.
     """
 
@@ -50,7 +51,7 @@ class Checked:
     failed: int = 0
     flaps: float = 0.0
     at_s: float = 0.0
-    out_s: float = -math.inf
+    results: int = 0
     words: str = ""
 
     @property
@@ -91,9 +92,9 @@ def passes_needed(flaps: float, check: HealthCheck) -> int:
     return max(check.healthy_threshold, min(MOST_PASSES, raised))
 
 
-def least_out_s(check: HealthCheck) -> float:
-    """How long it is out at least."""
-    return min(LEAST_OUT_INTERVALS * check.interval_ms / 1_000, MOST_LEAST_OUT_S)
+def least_results(check: HealthCheck) -> int:
+    """Results before it is back at the earliest."""
+    return min(LEAST_OUT_RESULTS, round(1_000 * MOST_LEAST_OUT_S / check.interval_ms))
 
 
 def _faded(checked: Checked, now_s: float, check: HealthCheck) -> float:
@@ -106,11 +107,12 @@ def _faded(checked: Checked, now_s: float, check: HealthCheck) -> float:
 def _after_pass(checked: Checked, flaps: float, result: Result, check: HealthCheck) -> Checked:
     passed = checked.passed + 1
     calm = passed >= passes_needed(flaps, check)
-    late = result.at_s - checked.out_s >= least_out_s(check)
+    late = checked.results + 1 >= least_results(check)
     back = checked.verdict is not Verdict.UNHEALTHY or (calm and late)
     return replace(
         checked,
         verdict=Verdict.HEALTHY if back else Verdict.UNHEALTHY,
+        results=checked.results + 1,
         passed=passed,
         failed=0,
         flaps=flaps,
@@ -129,6 +131,6 @@ def _after_failure(checked: Checked, flaps: float, result: Result, check: Health
         failed=failed,
         flaps=flaps + (1.0 if checked.passed else 0.0),
         at_s=result.at_s,
-        out_s=result.at_s if falls else checked.out_s,
+        results=0 if falls else checked.results + 1,
         words=result.words,
     )
