@@ -19,8 +19,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from controlplane.api.dependencies import ApiServices
 from controlplane.api.forecasts import forecast_families
 from controlplane.api.health_metrics import health_families
+from controlplane.api.intent_metrics import intent_families
 from controlplane.api.job_metrics import job_families
 from controlplane.api.ladder import ladder_families
+from controlplane.api.operation_metrics import operation_families
 from controlplane.api.source_metrics import source_families
 from controlplane.domain.findings import Severity, Source
 from controlplane.domain.guardrails.state import Outcome as Verdict
@@ -112,6 +114,7 @@ class _Engine(Collector):
         yield from source_families(self._services.puller, self._services.instruments.now())
         yield self._outcomes()
         yield from health_families(self._services.health)
+        yield from intent_families(self._services.intents)
         yield self._decisions()
         yield CounterMetricFamily(
             "signalbox_late_cycles",
@@ -119,6 +122,7 @@ class _Engine(Collector):
             value=self._services.loop.punctuality.late,
         )
         yield from job_families(self._services.jobs)
+        yield from operation_families(self._services.operations)
         yield from ladder_families(self._services)
         yield from forecast_families(self._services)
         yield from self._findings()
