@@ -6,6 +6,8 @@ from importlib.resources import files
 
 import pytest
 
+from controlplane.api.route_documents import openapi
+from controlplane.api.route_documents.documents import members
 from controlplane.api.route_documents.formats import RouteFormat, read, write
 from controlplane.api.route_documents.imports import Declared, Imported, ImportWish
 from controlplane.domain.errors import Invalid
@@ -187,6 +189,35 @@ def test_a_path_item_may_be_a_reference_within_the_file() -> None:
     found = imported(text, service="tickets")
     assert [(d.route.id, d.route.methods) for d in found.routes] == [("tickets.a", ("GET", "HEAD"))]
     assert [f.line for f in found.findings.kept] == [6, 7]
+
+
+def test_what_thousands_of_references_name_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading it for each took five minutes of a file of 400 KB."""
+    reads = []
+    monkeypatch.setattr(openapi, "members", lambda place: reads.append(1) or members(place))
+    extensions = "".join(f", x-{n}: 1" for n in range(100))
+    paths = "".join(f"  /a{n}: {{$ref: '#/paths/~1a{n + 1}'}}\n" for n in range(200))
+    found = routes(api(f"{paths}  /a200: {{get: {{}}{extensions}}}"), service="tickets")
+    # A reference to a reference names nothing: one step.
+    assert [route.path.value for route in found] == ["/a199", "/a200"]
+    assert len(reads) < 1_000
+
+
+def test_a_reference_to_an_item_with_errors_is_left_out_too() -> None:
+    text = api("  /a: {$ref: '#/paths/~1c'}\n  /b: {$ref: '#/paths/~1c'}\n  /c: {foo: {}}")
+    found = imported(text, service="tickets")
+    assert found.routes == ()
+    assert "that of '#/paths/~1c', which has some" in {f.found for f in found.findings.kept}
+
+
+def test_servers_times_paths_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openapi, "MOST_ROUTES", 30)
+    servers = ", ".join(f"{{url: /v{n}}}" for n in range(8))
+    paths = "\n".join(f"  /p{n}: {{get: {{}}}}" for n in range(8))
+    with pytest.raises(Invalid) as caught:
+        imported(api(paths, f"servers: [{servers}]"), service="tickets")
+    assert caught.value.code == "route_file_too_complex"
+    assert "line 7, column 3: more than 30 routes up to here" in caught.value.message
 
 
 def test_an_unknown_method_is_left_out_whole() -> None:

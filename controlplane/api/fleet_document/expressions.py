@@ -7,7 +7,7 @@ what only a data plane refuses is found by the check before a push, on the singl
 import re
 
 from controlplane.api.fleet_document.reading import Place, matching
-from controlplane.domain.routing.expressions import LARGEST_PROGRAM, fault
+from controlplane.domain.routing.expressions import LARGEST_PROGRAM
 
 _PRINTABLE = re.compile(r"/[!-~]{0,1023}", re.ASCII)
 _ANY = re.compile(r"[ -~]{1,1024}", re.ASCII)
@@ -30,7 +30,7 @@ def text_expression(place: Place) -> str:
 
 
 def _checked(value: str, place: Place) -> str:
-    wrong = fault(value) if value else None
+    wrong = place.findings.programs.fault(value) if value else None
     if wrong is not None:
         where = "" if wrong.at is None else f" at character {wrong.at + 1}"
         place.report(_ALLOWED, f"{wrong.words}{where}")

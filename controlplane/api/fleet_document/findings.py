@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from controlplane.api.fleet_document.lookalikes import odd_characters, printable
+from controlplane.api.fleet_document.programs import Programs
 from controlplane.domain.errors import Invalid
 
 MOST_FINDINGS = 100
@@ -49,6 +50,7 @@ class Findings:
     kept: list[Finding] = field(default_factory=list)
     count: int = 0
     suggestions: int = 0
+    programs: Programs = field(default_factory=Programs)
 
     def add(self, finding: Finding) -> None:
         """Take one finding; raises Enough when there are too many to go on."""

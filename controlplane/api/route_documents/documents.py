@@ -48,6 +48,13 @@ def unreadable(place: Place, problem: str) -> Invalid:
     return not_readable((place.node.line, place.node.column), problem)
 
 
+def too_complex(place: Place, problem: str) -> Invalid:
+    """The error about a file that asks for more than one file may."""
+    line, column = place.node.line, place.node.column
+    message = f"cannot read the route file: line {line}, column {column}: {problem}"
+    return Invalid("route_file_too_complex", message)
+
+
 def not_readable(at: tuple[int, int], problem: str) -> Invalid:
     """The error about a file that cannot be read from a line and column on."""
     line, column = at

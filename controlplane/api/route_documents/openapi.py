@@ -5,7 +5,7 @@ Parameters, bodies and security are the service's concern; a route only says whe
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controlplane.api.fleet_document.findings import listed as names_listed
 from controlplane.api.fleet_document.findings import quoted
@@ -16,6 +16,7 @@ from controlplane.api.route_documents.documents import (
     listed,
     members,
     text_at,
+    too_complex,
     unreadable,
 )
 from controlplane.api.route_documents.imports import ImportWish, Notes
@@ -29,6 +30,8 @@ from controlplane.api.route_documents.path_templates import path_match
 from controlplane.api.route_documents.sketches import Sketch, text, texts
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+# Of one file: each path stands once for each base path of its servers.
+MOST_ROUTES = 50_000
 # Of a path item, beside its methods.
 ITEM_KEYS = frozenset({"$ref", "summary", "description", "servers", "parameters"})
 # The id that the operations of one route had when they were exported.
@@ -40,16 +43,6 @@ SECURITY = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Api:
-    """What holds for the whole document."""
-
-    root: Mapping[str, Place]
-    bases: tuple[Base, ...]
-    wish: ImportWish
-    notes: Notes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Operation:
     method: str
     service: str
@@ -57,11 +50,33 @@ class _Operation:
     id: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Api:
+    """What holds for the whole document.
+
+    Attributes:
+        services: by their names in lower case.
+        tables: what was read on the way to the items that references name; `referred` the
+            operations of these, None where one has errors. A thousand references to one item, or
+            into one table of a thousand, read it once.
+    """
+
+    root: Mapping[str, Place]
+    bases: tuple[Base, ...]
+    wish: ImportWish
+    notes: Notes
+    services: Mapping[str, str]
+    tables: dict[tuple[str, ...], Mapping[str, Place]] = field(default_factory=dict)
+    referred: dict[str, tuple[_Operation, ...] | None] = field(default_factory=dict)
+
+
 def read(document: Place, wish: ImportWish, notes: Notes) -> list[Sketch]:
     """The routes of one description; Invalid when it is none."""
     root = members(document)
     faults = document.findings.count
-    api = _Api(root=root, bases=_bases(document, root), wish=wish, notes=notes)
+    services = {name.lower(): name for name in wish.declared.services}
+    bases = _bases(document, root)
+    api = _Api(root=root, bases=bases, wish=wish, notes=notes, services=services)
     sketches: list[Sketch] = []
     if document.findings.count > faults or "paths" not in root:
         # Without its hosts a route would stand on every host.
@@ -73,6 +88,8 @@ def read(document: Place, wish: ImportWish, notes: Notes) -> list[Sketch]:
         found = () if name.startswith("x-") else tuple(_sketches(api, name, place, item))
         if document.findings.count == faults:
             sketches += found
+        if len(sketches) > MOST_ROUTES:
+            raise too_complex(place, f"more than {MOST_ROUTES} routes up to here")
     return sketches
 
 
@@ -90,7 +107,7 @@ def _sketches(api: _Api, template: str, place: Place, item: Place) -> Iterator[S
         place.report("paths that begin with /", f"the path {quoted(template)}")
         return
     groups: dict[tuple[str, Base, str], list[str]] = {}
-    for operation in _operations(api, members(_resolved(api, item))):
+    for operation in _operations_of(api, item):
         for base in operation.bases:
             key = (operation.service, base, operation.id)
             groups.setdefault(key, []).append(operation.method)
@@ -112,21 +129,45 @@ def _sketches(api: _Api, template: str, place: Place, item: Place) -> Iterator[S
         yield Sketch(place=place, entries=entries, wanted=wanted)
 
 
-def _resolved(api: _Api, place: Place) -> Place:
-    """The path item that a `$ref` names, within the document; one step, as the standard wants."""
-    reference = text_at(members(place).get("$ref"))
+def _operations_of(api: _Api, place: Place) -> tuple[_Operation, ...]:
+    """The operations of a path item, or of the one that its `$ref` names, within the document.
+
+    One step, as the standard wants.
+    """
+    item = members(place)
+    reference = text_at(item.get("$ref"))
     if not reference:
-        return place
-    target: Place | None = None
-    entries = api.root
-    for word in reference[2:].split("/") if reference.startswith("#/") else ():
-        target = entries.get(word.replace("~1", "/").replace("~0", "~"))
-        entries = members(target) if target is not None else {}
+        return tuple(_operations(api, item))
+    if reference in api.referred:
+        known = api.referred[reference]
+        if known is None:
+            place.report(
+                "path items without errors", f"that of {quoted(reference)}, which has some"
+            )
+        return known or ()
+    target = _target(api, reference)
     if target is None:
         place.report(
             "path items in the file itself: join the files first", f"elsewhere: {quoted(reference)}"
         )
-        return place
+        return ()
+    faults = place.findings.count
+    found = tuple(_operations(api, members(target)))
+    api.referred[reference] = found if place.findings.count == faults else None
+    return found
+
+
+def _target(api: _Api, reference: str) -> Place | None:
+    """What a JSON pointer into the document names."""
+    entries, target = api.root, None
+    words = tuple(reference[2:].split("/")) if reference.startswith("#/") else ()
+    for count, word in enumerate(words, 1):
+        target = entries.get(word.replace("~1", "/").replace("~0", "~"))
+        if target is None or count == len(words):
+            break
+        if words[:count] not in api.tables:
+            api.tables[words[:count]] = members(target)
+        entries = api.tables[words[:count]]
     return target
 
 
@@ -140,7 +181,7 @@ def _operations(api: _Api, item: Mapping[str, Place]) -> Iterator[_Operation]:
                 api.notes.add(operation["security"], SECURITY)
             yield _Operation(
                 method=key,
-                service=_service(api.wish, operation, value),
+                service=_service(api, operation, value),
                 bases=of_servers(servers) if servers is not None else own,
                 id=text_at(operation.get(ID_EXTENSION)),
             )
@@ -150,14 +191,13 @@ def _operations(api: _Api, item: Mapping[str, Place]) -> Iterator[_Operation]:
             )
 
 
-def _service(wish: ImportWish, operation: Mapping[str, Place], place: Place) -> str:
+def _service(api: _Api, operation: Mapping[str, Place], place: Place) -> str:
     """The one that was given, else that of the first tag that is a declared service's name."""
-    if wish.service:
-        return wish.service
+    if api.wish.service:
+        return api.wish.service
     tags = [text_at(tag) for tag in listed(operation.get("tags")) if not is_null(tag.node)]
-    declared = {name.lower(): name for name in wish.declared.services}
     for tag in tags:
-        service = declared.get(of_text(tag).lower())
+        service = api.services.get(of_text(tag).lower())
         if service is not None:
             return service
     found = f"with the tags {names_listed(tags)}" if tags else "without a tag"
