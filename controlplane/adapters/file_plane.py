@@ -7,9 +7,15 @@ routes that it refuses are found by halving and left out; the rest ships.
 """
 
 import asyncio
+import contextlib
+import errno
+import fcntl
+import hashlib
 import json
+import os
 import shutil
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -26,7 +32,9 @@ log = structlog.get_logger()
 Files = Mapping[str, bytes]
 Render = Callable[[Snapshot, Mapping[str, str]], Artifact]
 CURRENT, RELEASES = "current", "releases"
-STATE_FILE = "signalbox.json"
+STATE_FILE, LOCK_FILE = "signalbox.json", "signalbox.lock"
+# A process that is stopped at the wrong moment keeps the lock; the others try again.
+LOCK_S = 1.0
 # Routes of one snapshot that are looked for; each takes some checks.
 MOST_REFUSED = 20
 # Earlier releases that stay, for whoever wants to see what was before.
@@ -111,7 +119,8 @@ class FilePlane:
         """Have the proxy run what is in place; what is not in force and why."""
         async with self._one_at_a_time:
             artifact = self._in_force
-            if artifact is None:
+            # What is in place may be another process's, which repairs it itself.
+            if artifact is None or _differs(artifact, await asyncio.to_thread(self._state)):
                 return ()
             await self._program.repair(dict(artifact.parts))
             return artifact.notes
@@ -120,6 +129,7 @@ class FilePlane:
         before = await asyncio.to_thread(self._read)
         cleared = await self._cleared(artifact)
         await asyncio.to_thread(self._publish, cleared)
+        self._fence(cleared)
         await self._program.take(before, dict(cleared.parts))
         self._in_force = cleared
 
@@ -178,13 +188,20 @@ class FilePlane:
     def _publish(self, artifact: Artifact) -> None:
         """Write a release and move the link to it; there is a whole one at any time."""
         releases = self._directory / RELEASES
-        folder = releases / f"{artifact.revision}-{artifact.version[:16]}"
+        content = hashlib.sha256(b"".join(data for _, data in artifact.parts)).hexdigest()
+        name = f"{artifact.revision}-{artifact.version[:16]}-{content[:8]}"
+        folder = releases / name
         state = {"revision": artifact.revision, "version": artifact.version}
-        _write(folder, {**dict(artifact.parts), STATE_FILE: json.dumps(state).encode()})
-        link = self._directory / f"{CURRENT}.new"
+        # The proxy may be reading it; the last file says that it is whole.
+        if not (folder / STATE_FILE).is_file():
+            _write(folder, {**dict(artifact.parts), STATE_FILE: json.dumps(state).encode()})
+        link = self._directory / f"{CURRENT}.{os.getpid()}"
         link.unlink(missing_ok=True)
         link.symlink_to(folder.relative_to(self._directory))
-        link.replace(self._directory / CURRENT)
+        with _locked(self._directory / LOCK_FILE):
+            # Since it was checked the process may have been stopped for any time.
+            self._fence(artifact)
+            link.replace(self._directory / CURRENT)
         self._forget_old(folder)
 
     def _forget_old(self, newest: Path) -> None:
@@ -199,14 +216,18 @@ class FilePlane:
             return {}
         return {one.name: one.read_bytes() for one in folder.iterdir() if one.name != STATE_FILE}
 
+    def _state(self) -> tuple[int, str]:
+        """Revision and version in place; (0, "") before the first."""
+        try:
+            state = json.loads((self._directory / CURRENT / STATE_FILE).read_bytes())
+        except FileNotFoundError:
+            return 0, ""
+        return state["revision"], state["version"]
+
     def _fence(self, artifact: Artifact) -> None:
         """A second writer may have been faster, also one before the last start."""
-        path = self._directory / CURRENT / STATE_FILE
-        if not path.is_file():
-            return
-        state = json.loads(path.read_bytes())
-        newest, version = state["revision"], state["version"]
-        if artifact.revision > newest or (artifact.revision, artifact.version) == (newest, version):
+        newest, version = self._state()
+        if artifact.revision > newest or not _differs(artifact, (newest, version)):
             return
         raise Rejected(
             "revision_not_newer",
@@ -215,6 +236,33 @@ class FilePlane:
             "on the newest snapshot",
             {"offered": artifact.revision, "in_force": newest},
         )
+
+
+def _differs(artifact: Artifact, state: tuple[int, str]) -> bool:
+    return (artifact.revision, artifact.version) != state
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Alone among all processes; what happens inside takes microseconds."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        deadline_s = time.monotonic() + LOCK_S
+        while not _took(descriptor):
+            if time.monotonic() > deadline_s:
+                raise BlockingIOError(errno.EAGAIN, "another process holds its lock")
+            time.sleep(LOCK_S / 100)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _took(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _write(folder: Path, files: Files) -> None:
