@@ -6,6 +6,7 @@ change is numbered and audited; `course` does what time brings.
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -58,6 +59,7 @@ class Intents:
     Attributes:
         course: what time brings.
         times: how long what takes unless its author says otherwise.
+        made: intents since the start, by kind.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Intents:
         self._register = parts.register
         self._now = instruments.now
         self.times = times or IntentTimes()
+        self.made: Counter[IntentKind] = Counter()
         self.course = IntentCourse(parts, instruments, self.times)
 
     @property
@@ -78,6 +81,11 @@ class Intents:
     def known(self) -> tuple[Intent, ...]:
         """Those that stand, and those that ended lately in this process, by number."""
         return self._register.known
+
+    @property
+    def unsaved(self) -> int:
+        """Changes that are in force and that the store does not have yet."""
+        return self._register.unsaved
 
     @property
     def change(self) -> int:
@@ -155,6 +163,7 @@ class Intents:
                 *(self.course.entry(one, ask.author, IntentEvent.REPLACE, "") for one in gone),
             ]
             await self._register.put([intent, *gone], entries, at_once=intent.kind in TAKING)
+        self.made[intent.kind] += 1
         log.info("intent.created", id=intent.id, target=intent.target.subject, author=ask.author)
         self.course.hurry()
         return intent
