@@ -140,7 +140,8 @@ class Alerts:
         now_s = self._now()
         told = self._told
         self._firing.renew(self._parts.policies.all)
-        self._firing.hear_findings(self._findings.standing(), now_s)
+        if self._firing.listens_to_findings:
+            self._firing.hear_findings(self._findings.standing(), now_s)
         self._firing.forget(now_s)
         asked = gathered(self._firing.asks, self._episodes, now_s)
         for target in sorted({*asked, *self._episodes}):

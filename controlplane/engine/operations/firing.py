@@ -100,11 +100,20 @@ class Firing:
         """It is over."""
         self._kept.pop((alert.origin, alert.fingerprint), None)
 
+    @property
+    def listens_to_findings(self) -> bool:
+        """Whether a policy wants to hear them, or one of them is kept."""
+        return self._wants_findings or any(origin is Origin.FINDINGS for origin, _ in self._kept)
+
+    @property
+    def _wants_findings(self) -> bool:
+        return any(one.origin is Origin.FINDINGS for one in self._policies.values())
+
     def hear_findings(self, findings: Sequence[Finding], now_s: float) -> None:
         """Findings are told anew at each look; one that is no longer found is over."""
-        listening = any(one.origin is Origin.FINDINGS for one in self._policies.values())
         # What policies say of themselves must not feed them.
-        standing = [one for one in findings if listening and one.source is not Source.ALERTS]
+        wanted = self._wants_findings
+        standing = [one for one in findings if wanted and one.source is not Source.ALERTS]
         ids = {one.id for one in standing}
         for key in [key for key in self._kept if key[0] is Origin.FINDINGS]:
             returning = self._kept[key].heard is None and now_s < self._restored_s + GRACE_S

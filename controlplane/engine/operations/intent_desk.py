@@ -41,15 +41,23 @@ class Desk:
     def __init__(self, intents: Intents) -> None:
         self._intents = intents
         self._earlier: dict[str, Intent] = {}
+        self._standing: tuple[Intent, ...] | None = None
+        self._known: dict[str, Intent] = {}
 
     async def restore(self) -> None:
         """Remember what ended before this process."""
         self._earlier = {one.id: one for one in await self._intents.recent(REMEMBERED)}
+        self._standing = None
 
     @property
     def known(self) -> Mapping[str, Intent]:
         """Those that stand, and those that ended lately, by id."""
-        return {**self._earlier, **{one.id: one for one in self._intents.known}}
+        # Asked for each target several times a second; every change makes another tuple.
+        standing = self._intents.standing
+        if standing is not self._standing:
+            self._standing = standing
+            self._known = {**self._earlier, **{one.id: one for one in self._intents.known}}
+        return self._known
 
     async def order(self, ask: Ask) -> Intent:
         """Make one at once."""

@@ -273,3 +273,14 @@ async def test_an_alert_whose_end_was_lost_is_forgotten(site: Site) -> None:
     site.clock.time_s += firing.FORGET_S + 1.0
     await site.alerts.look()
     assert not site.alerts.firing
+
+
+async def test_without_a_policy_for_findings_none_is_kept(site: Site) -> None:
+    await site.policies.put(replace(ON_FINDINGS, hold_s=0.0), BY)
+    site.instruments.findings.report(Source.METRICS, [STOPPED])
+    await site.alerts.look()
+    assert [one.alert.name for one in site.alerts.firing] == ["metrics_stopped"]
+    await site.policies.put(POLICY, BY)
+    await site.alerts.look()
+    assert not site.alerts.firing
+    assert site.intents.undone == ["failover-1"]
