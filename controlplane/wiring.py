@@ -259,6 +259,8 @@ def _health(
     standing, fleets = parts.standing, parts.fleets
     health = health_watch(settings, fleets, stores.health, instruments)
     standing.down = lambda service, center: health.picture.down(service, center)
+    standing.out = lambda: health.out
+    health.told = parts.pokes.hurry
     health.orders = lambda: orders(standing.intents, fleets.current.fleet, instruments.now())
     return health
 

@@ -10,6 +10,7 @@ import contextlib
 import time
 
 from controlplane.domain.health.ejection import Event
+from controlplane.domain.services import CheckKind
 from gateway.directory import Directory, Doubt
 
 MOST_AT_ONCE = 64
@@ -58,6 +59,9 @@ async def _probe(doubt: Doubt) -> Event:
         async with asyncio.timeout(check.timeout_ms / 1_000):
             reader, writer = await asyncio.open_connection(instance.address, instance.port)
             try:
+                if check.kind is not CheckKind.HTTP:
+                    # A command is run by observers only: that the port is open must do here.
+                    return Event.PROBE_PASSED
                 head = f"GET {check.path} HTTP/1.1\r\nHost: {instance.name}\r\n"
                 writer.write(f"{head}Connection: close\r\n\r\n".encode())
                 status = int((await reader.readline()).split()[1])

@@ -73,7 +73,8 @@ class HealthWatch:
     """Owns the picture of health.
 
     `changes` counts endpoints that changed their state since the start. `orders` is asked for what
-    operators and failover have done; whoever keeps intents puts their own in its place.
+    operators and failover have done; whoever keeps intents puts their own in its place. `out` has
+    the endpoints that should get nothing, by service; `told` is called when others are.
     """
 
     def __init__(self, parts: HealthParts, rules: HealthRules, instruments: Instruments) -> None:
@@ -95,6 +96,8 @@ class HealthWatch:
         self._changed = asyncio.Event()
         self._kept = 0
         self.changes = 0
+        self.out: Mapping[str, frozenset[EndpointKey]] = {}
+        self.told: Callable[[], None] | None = None
 
     @property
     def picture(self) -> Health:
@@ -142,6 +145,7 @@ class HealthWatch:
         kept = await self._store.load()
         if kept is not None:
             self._picture = kept
+            self.out = kept.out()
             self._kept = kept.number
             self.observers.restore(kept)
             log.info("health.restored", number=kept.number, endpoints=len(kept.endpoints()))
@@ -224,9 +228,17 @@ class HealthWatch:
         if _told(found) == _told(before):
             return
         self._log(before, found)
+        self._note(found)
         self._picture = replace(found, number=before.number + 1)
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
+
+    def _note(self, found: Health) -> None:
+        out = found.out()
+        if out != self.out:
+            self.out = out
+            if self.told is not None:
+                self.told()
 
     def _log(self, before: Health, found: Health) -> None:
         earlier = before.endpoints()

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from controlplane.domain import snapshot as snapshots
+from controlplane.domain.instances.marking import Out, marked
 from controlplane.domain.intents.demands import Down, nothing_down
 from controlplane.domain.intents.grounding import grounded
 from controlplane.domain.intents.intent import Intent, IntentKind
@@ -16,6 +17,8 @@ from controlplane.domain.intents.overlay import Overlay, overlaid
 from controlplane.domain.intents.scope import holds
 from controlplane.domain.snapshot import Content, Snapshot
 from controlplane.domain.topology import Fleet
+
+NOBODY: Out = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,7 @@ class Standing:
         intents: by number.
         earlier: revision -> content.
         down: whether a service is down in a data centre.
+        out: endpoints that health takes out, by service.
         told: called with what is in force after each publication.
         refresh: reads the intents again that another process has changed.
     """
@@ -49,6 +53,7 @@ class Standing:
     intents: tuple[Intent, ...] = ()
     earlier: Mapping[int, Content] = field(default_factory=dict)
     down: Down = nothing_down
+    out: Callable[[], Out] = field(default=lambda: NOBODY)
     told: Callable[[InForce], None] | None = None
     refresh: Callable[[], Awaitable[None]] | None = None
 
@@ -68,7 +73,7 @@ class Standing:
         over = Overlay(
             fleet=fleet, intents=self.intents, now_s=now_s, earlier=self.earlier, down=self.down
         )
-        content = overlaid(wanted.content, over)
+        content = marked(overlaid(wanted.content, over), self.out())
         if content is wanted.content:
             return wanted
         return snapshots.revised(wanted, content)

@@ -181,6 +181,11 @@ class Health:
             for endpoint in cluster.endpoints
         }
 
+    def out(self) -> dict[str, frozenset[EndpointKey]]:
+        """Service -> endpoints that should get no requests; who is left out has none."""
+        found = {name: self.unusable(name) for name in self.services}
+        return {name: keys for name, keys in found.items() if keys}
+
     def unusable(self, service: str) -> frozenset[EndpointKey]:
         """Endpoints of a service that should get no requests."""
         known = self.services.get(service)

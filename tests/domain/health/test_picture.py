@@ -61,3 +61,8 @@ def test_what_is_not_known_is_not_down() -> None:
 def test_endpoints_that_should_get_nothing_are_named() -> None:
     assert picture(down=False, usable=(True, False)).unusable("shop") == {key(2)}
     assert picture(down=False, usable=(True,)).unusable("other") == frozenset()
+
+
+def test_who_is_out_is_known_by_service() -> None:
+    assert picture(down=False, usable=(True, False)).out() == {"shop": {key(2)}}
+    assert picture(down=False, usable=(True,)).out() == {}
