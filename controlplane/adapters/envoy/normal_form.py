@@ -43,9 +43,9 @@ _NO_DOT = f"(?:[{_PLAIN}]|{_ESCAPE})"
 # Neither `.` nor `..`.
 _SEGMENT = rf"(?:{_NO_DOT}{_ANY}*|\.{_NO_DOT}{_ANY}*|\.\.{_ANY}+)"
 NORMAL = rf"/(?:{_SEGMENT}(?:/{_SEGMENT})*/?)?(?:\?.*)?"
-# What the script counts exactly. RE2 counts to 1,000, each host has a program of its own, and bytes
-# take less of it than characters.
-LONG = r"\C{1000}\C*"
+# Paths of 500 characters, which the script counts exactly. Each host has a program of its own, so
+# that no more is counted than what ordinary paths have.
+LONG = r"[!->@-~]{500}\C*"
 FILTER = "normal-form"
 # Set by the script; listeners take it from what comes in, and tables from what goes out.
 READ_HEADER = "x-signalbox-path-read"
