@@ -11,6 +11,7 @@ from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.placement import Site, placement
+from controlplane.domain.instances.unlimited import unlimited
 from controlplane.domain.instances.usable import lost_sessions, usable
 from controlplane.domain.routing.matching import cohorts
 from controlplane.domain.routing.route import WHOLE, Cohort, Route
@@ -81,6 +82,7 @@ class Upstreams:
             service, weights = self.services[name], self.weights.get(name, {})
             yield from late_standbys([(service, weights)], "Caddy")
             yield from lost_sessions([service], "Caddy")
+            yield from unlimited([service], "Caddy")
             if service.load_balancing is LoadBalancing.BOUNDED_HASH:
                 yield _unbounded(name)
             if service.load_balancing is LoadBalancing.LEAST_CONNECTIONS:

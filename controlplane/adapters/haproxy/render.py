@@ -17,6 +17,7 @@ from controlplane.adapters.haproxy.quoting import word
 from controlplane.adapters.haproxy.table import EVERY_HOST, Table, compiled
 from controlplane.adapters.haproxy.targets import NO_ROUTE, Target, service_section
 from controlplane.domain.instances.backups import late_standbys
+from controlplane.domain.instances.unlimited import unlimited
 from controlplane.domain.routing.compiling.selection import crowded
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import EVERYWHERE, GatewayGroup
@@ -83,6 +84,7 @@ def render(
             *crowded(table.crowded, HAPROXY),
             *access_notes(section, group),
             *late_standbys(((r.service, r.weights) for r in content.reaches.values()), "HAProxy"),
+            *unlimited((r.service for r in content.reaches.values()), "HAProxy"),
         ),
     )
 

@@ -11,6 +11,7 @@ from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.placement import EVERY_VERSION, Site, placement
+from controlplane.domain.instances.unlimited import unlimited
 from controlplane.domain.routing.route import Route
 from controlplane.domain.services import CheckKind, LoadBalancing
 from controlplane.domain.snapshot import ServiceEndpoints
@@ -75,6 +76,7 @@ class Upstreams:
         for name in sorted(self._asked):
             service = self.services[name]
             yield from late_standbys([(service, self.weights.get(name, {}))], "Traefik")
+            yield from unlimited([service], "Traefik")
             if service.load_balancing is LoadBalancing.LEAST_CONNECTIONS:
                 yield _otherwise(name, "its addresses take turns by weight")
             if service.load_balancing.sticky:

@@ -1,0 +1,26 @@
+"""The note for planes that cannot limit a service as a whole.
+
+Called by their compilers. Only an intent limits one, so the note stands as long as it does.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from controlplane.domain.findings import Observation
+from controlplane.domain.snapshot import ServiceEndpoints
+
+
+def unlimited(services: Iterable[ServiceEndpoints], title: str) -> Iterator[Observation]:
+    """A note for each service with a limit.
+
+    Args:
+        title: name of the plane in sentences.
+    """
+    for service in services:
+        if service.limit is not None:
+            yield Observation(
+                code="limit_not_expressible",
+                subject=f"service/{service.service}",
+                message=f"service {service.service}: {title} does not limit a service as a whole; "
+                "close it there with the preset block, or give its routes a slow queue",
+                held="every request is let through there",
+            )

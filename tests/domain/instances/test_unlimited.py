@@ -1,0 +1,16 @@
+"""Planes that cannot limit a service say so while one is limited."""
+
+from dataclasses import replace
+
+from controlplane.domain.instances.unlimited import unlimited
+from controlplane.domain.snapshot import ServiceLimit, build
+from tests.builders import fleet
+
+
+def test_only_limited_services_are_told() -> None:
+    shares = {"tickets": {"beijing-1": 1.0}}
+    (service,) = build(fleet(), shares).content.endpoints.services
+    assert list(unlimited([service], "nginx")) == []
+    (note,) = unlimited([replace(service, limit=ServiceLimit(concurrent=3))], "nginx")
+    assert (note.code, note.subject) == ("limit_not_expressible", "service/tickets")
+    assert "nginx" in note.message
