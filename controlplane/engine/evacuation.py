@@ -26,6 +26,8 @@ log = structlog.get_logger(__name__)
 AUTHOR = "health"
 SCOPE = "evacuation"
 LOOK_S = 0.05
+# Without news it is looked again after so long: what was refused may have room by then.
+AGAIN_S = 1.0
 
 
 class Failback(StrEnum):
@@ -65,6 +67,8 @@ class Evacuations:
         self._now = instruments.now
         self._findings = instruments.findings
         self._well_s: dict[str, float] = {}
+        self._seen = (-1, -1)
+        self._looked_s = float("-inf")
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -75,8 +79,10 @@ class Evacuations:
     async def look(self) -> None:
         """Evacuate what is down, bring back what is well."""
         picture = self._picture()
-        if picture.held:
+        seen, now_s = (picture.number, self._intents.change), self._now()
+        if picture.held or (seen == self._seen and 0 <= now_s - self._looked_s < AGAIN_S):
             return
+        self._seen, self._looked_s = seen, now_s
         lost = list(lost_places(picture))
         held = [one for target in lost if (one := await self._evacuate(target)) is not None]
         waiting = [one for intent in self._own() if (one := await self._well(intent, picture))]

@@ -6,7 +6,7 @@ audited like an operator's.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -43,6 +43,7 @@ BUSY_S = 0.05
 SCOPE = "intents"
 # A gateway that has not taken an intent by then is told of.
 LATE_S = 10.0
+ASK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +102,9 @@ class IntentCourse:
         self._times = times
         self._woken = asyncio.Event()
         self._in_force: InForce | None = None
+        self._everywhere: set[int] = set()
+        self._looked_s = float("-inf")
+        self._late: tuple[Observation, ...] = ()
         self.changing = asyncio.Lock()
         parts.standing.told = self._told
 
@@ -250,14 +254,25 @@ class IntentCourse:
                     severity=Severity.CRITICAL,
                 )
             )
-        for intent in self._register.standing:
+        if not 0 <= self._now() - self._looked_s < ASK_S:
+            self._looked_s = self._now()
+            self._late = tuple([one async for one in self._unfinished()])
+        return [*found, *self._late]
+
+    async def _unfinished(self) -> AsyncIterator[Observation]:
+        """Intents that somebody does not run although there was time; each is asked until it is
+        in force everywhere, because there may be thousands of gateways."""
+        standing = self._register.standing
+        self._everywhere &= {one.change for one in standing}
+        for intent in standing:
             since_s = max(intent.created_s, intent.active_s or 0.0, intent.returning_s or 0.0)
-            if self._now() - since_s < LATE_S:
+            if intent.change in self._everywhere or self._now() - since_s < LATE_S:
                 continue
             late = [one for one in await self.progress(intent) if not one.complete]
             if late:
-                found.append(_unpublished(intent, late))
-        return found
+                yield _unpublished(intent, late)
+            else:
+                self._everywhere.add(intent.change)
 
     def _told(self, in_force: InForce) -> None:
         self._in_force = in_force

@@ -123,10 +123,10 @@ class ReconcileLoop:
         if self._parts.pokes.behind:
             self._parts.pokes.behind = False
             await self._follow()
-        if self._parts.fleets.current.generation == 0 or self._parts.fleets.held:
-            return
         if self._parts.pokes.urgent:
             await self._hurry()
+        if self._parts.fleets.current.generation == 0 or self._parts.fleets.held:
+            return
         if pokes:
             earlier = () if self._unfinished is None else self._unfinished.pokes
             self._unfinished = await self._attempt(tuple(dict.fromkeys((*earlier, *pokes))))

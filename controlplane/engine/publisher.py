@@ -66,14 +66,16 @@ class Publisher:
         Raises:
             Conflict: another writer was there.
         """
-        if self.base is None:
+        # Before the first tick, and while nothing may be built, it is what lies below in force.
+        base = self.base or self._parts.standing.below(self._parts.publication.current)
+        if base is None:
             return True
         try:
             await self._save()
-            await self._put(self.base, stored=True)
+            await self._put(base, stored=True)
         except Retryable as error:
             self.hold(error)
-            await self._put(self.base, stored=False)
+            await self._put(base, stored=False)
             return False
         return True
 

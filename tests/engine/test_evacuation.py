@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+from controlplane.domain.findings import Source
 from controlplane.domain.health.picture import CenterHealth, Health, Place, ServiceHealth
 from controlplane.domain.health.states import CenterState
 from controlplane.domain.intents.intent import Ending, IntentKind, IntentState, Target, Wanted
 from controlplane.domain.services import AllDown
-from controlplane.engine.evacuation import EvacuationRules, Evacuations, Failback
+from controlplane.engine.evacuation import SCOPE, EvacuationRules, Evacuations, Failback
 from controlplane.engine.intents import Ask
 from tests.builders import fleet, sample, service
 from tests.engine.rig import Rig
@@ -59,8 +60,12 @@ class Site:
             self.rig.intents, lambda: self.health, rules, self.rig.instruments
         )
 
+    def show(self, health: Health) -> None:
+        """A new picture."""
+        self.health = replace(health, number=self.health.number + 1)
+
     async def look(self, health: Health | None = None) -> None:
-        self.health = health or self.health
+        self.show(health or self.health)
         await self.evacuations.look()
         await self.rig.follow()
 
@@ -118,6 +123,18 @@ async def test_a_second_data_centre_is_a_finding_and_not_an_evacuation() -> None
     assert made.codes == []
 
 
+async def test_without_news_it_is_looked_again_after_a_while() -> None:
+    made = await site()
+    await made.look(picture(("video", NORTH)))
+    await made.look(picture(("video", NORTH), ("tickets", SOUTH)))
+    made.rig.findings.report(Source.INTENTS, [], scope=SCOPE)
+    await made.evacuations.look()
+    assert made.codes == []
+    made.rig.clock.time_s += 1.0
+    await made.evacuations.look()
+    assert made.codes == ["evacuation_held"]
+
+
 async def test_the_last_one_is_never_left_by_automation() -> None:
     made = await site(EvacuationRules(most_centers=2))
     await made.look(picture(("video", NORTH)))
@@ -166,7 +183,7 @@ async def test_without_room_it_limits_first_and_goes_all_the_same() -> None:
     for center in (NORTH, SOUTH):
         one = sample(center, made.rig.clock.now(), request_rate_rps=60.0)
         await made.rig.intake.accept([one])
-    made.health = picture(("tickets", NORTH))
+    made.show(picture(("tickets", NORTH)))
     await made.evacuations.look()
     (intent,) = made.rig.intents.standing
     assert intent.state is IntentState.PREPARING
@@ -178,11 +195,11 @@ async def test_without_room_it_limits_first_and_goes_all_the_same() -> None:
 async def test_a_store_that_is_away_stops_only_the_way_back() -> None:
     made = await site()
     made.rig.stores.outage.away = True
-    made.health = ALL_NORTH
+    made.show(ALL_NORTH)
     await made.evacuations.look()
     await made.rig.loop.tick(await made.rig.pokes.take())
     assert made.rig.weights() == {NORTH: 0, SOUTH: 10_000}
-    made.health = picture()
+    made.show(picture())
     await made.evacuations.look()
     made.rig.clock.time_s += 61.0
     await made.evacuations.look()

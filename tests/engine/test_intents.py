@@ -16,7 +16,9 @@ from controlplane.domain.intents.intent import (
     Wanted,
 )
 from controlplane.domain.snapshot import encode
+from controlplane.engine.delivery import DeliveryStatus
 from controlplane.engine.intents import Ask
+from controlplane.ports.outside import PlaneNode
 from tests.builders import fleet, sample, service
 from tests.engine.rig import Rig
 
@@ -287,3 +289,46 @@ async def test_a_rollback_publishes_an_earlier_revision_and_goes() -> None:
     await other.intents.undo(intent.id, "ann")
     await other.follow()
     assert other.publication.current.sections == second
+
+
+async def test_what_a_gateway_does_not_run_is_a_finding_until_it_does() -> None:
+    made = await rig()
+    courier = LateCourier()
+    made.intents.course._parts = replace(
+        made.intents.course._parts,
+        couriers=(courier,),  # type: ignore[arg-type]
+    )
+    await made.intents.create(ask(IntentKind.FAILOVER))
+    await made.follow()
+    assert made.findings.standing() == []
+    made.clock.time_s += 11.0
+    await made.follow()
+    (finding,) = made.findings.standing()
+    assert finding.observation.code == "intent_unpublished"
+    assert "edge-1" in finding.observation.message
+    courier.revision = made.revision
+    made.clock.time_s += 2.0
+    await made.follow()
+    assert made.findings.standing() == []
+    courier.revision = 0
+    made.clock.time_s += 2.0
+    await made.follow()
+    assert made.findings.standing() == []
+
+
+class LateCourier:
+    """One connected gateway."""
+
+    revision = 0
+    status = DeliveryStatus(plane="envoy")
+
+    async def nodes(self) -> list[PlaneNode]:
+        return [PlaneNode(name="edge-1", group="edge", connected=True, revision=self.revision)]
+
+
+async def test_before_anything_is_built_intents_go_over_what_is_published() -> None:
+    made = await rig()
+    other = await made.restart()
+    await other.intents.create(ask(IntentKind.FAILOVER))
+    await other.loop.tick(await other.pokes.take())
+    assert other.weights() == {"beijing-1": 0, "beijing-2": 10_000}
