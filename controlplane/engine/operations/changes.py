@@ -164,7 +164,9 @@ class Changes:
         for number in range(len(change.intents[-1]), len(stage.orders)):
             order = stage.orders[number]
             wanted = replace(order, reason=order.reason or words)
-            cause = f"change/{change.name}/{change.stage}/{number}"
+            # With its time: a later change of the same name must not take it for its own.
+            made_ms = round(change.created_s * 1000)
+            cause = f"change/{change.name}@{made_ms}/{change.stage}/{number}"
             try:
                 intent = self._made(cause) or await self._parts.intents.order(
                     Ask(

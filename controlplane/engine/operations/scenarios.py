@@ -55,8 +55,10 @@ class Scenarios:
 
     def standing(self, run: ScenarioRun) -> list[str]:
         """Its intents that are still over what is published, in the order they were made."""
-        known = self._parts.intents.known
-        return [one for one in run.intents if one in known and known[one].standing]
+        known = self._parts.intents.known.values()
+        # By their cause: an intent counts also when the process died before it was noted.
+        made = (one for one in known if one.cause == cause_of(run) and one.standing)
+        return [one.id for one in sorted(made, key=lambda one: one.number)]
 
     async def forecast(self, name: str, author: Principal) -> list[tuple[Wanted, Forecasted]]:
         """What each of its intents would do, those before it being done; NotFound."""
@@ -85,9 +87,9 @@ class Scenarios:
                 reason=reason,
                 applied_s=now_s,
             )
-            run = await self._ordered(run, scenario, author)
-            await self._told(run, "apply", author, reason, ", ".join(run.intents))
+            await self._told(run, "apply", author, reason, f"{len(scenario.orders)} orders")
             await self._parts.runs.keep(run)
+            run = await self._ordered(run, scenario, author)
             await self._trim()
         log.info("scenario.applied", run=run.name, intents=len(run.intents))
         return run
@@ -114,14 +116,15 @@ class Scenarios:
         made: list[str] = []
         try:
             for order in dated(scenario, run.reason, run.applied_s):
-                ask = Ask(wanted=order, author=author.name, cause=f"scenario/{run.name}")
+                ask = Ask(wanted=order, author=author.name, cause=cause_of(run))
                 intent = await self._parts.intents.order(ask)
                 made.append(intent.id)
         except ControlPlaneError:
             words = f"scenario {scenario.name} could not be applied as a whole"
             await undo_all(self._parts.intents, reversed_of(made), author.name, words)
+            await self._parts.runs.forget(run.name)
             raise
-        return replace(run, intents=tuple(made))
+        return await self._parts.runs.keep(replace(run, intents=tuple(made)))
 
     def _check_free(self, name: str) -> None:
         for run in self._parts.runs.all.values():
@@ -149,6 +152,11 @@ class Scenarios:
     async def _trim(self) -> None:
         for old in self.runs[RUNS_KEPT:]:
             await self._parts.runs.forget(old.name)
+
+
+def cause_of(run: ScenarioRun) -> str:
+    """What its intents name as their cause."""
+    return f"scenario/{run.name}"
 
 
 def reversed_of(ids: Sequence[str]) -> list[str]:

@@ -240,3 +240,12 @@ async def test_only_what_is_planned_or_over_is_forgotten(site: Site) -> None:
     await site.changes.steer("move", ChangeEvent.ABORT, OPERATOR)
     await site.changes.remove("move", BY)
     assert not site.changes.items.all
+
+
+async def test_a_later_change_of_the_same_name_takes_nothing_for_its_own(site: Site) -> None:
+    await site.changes.steer("move", ChangeEvent.START, OPERATOR)
+    await site.changes.items.keep(replace(site.now(), state=ChangeState.DONE))
+    await site.changes.remove("move", BY)
+    await site.changes.plan(replace(CHANGE, created_s=9.0), BY)
+    await site.changes.steer("move", ChangeEvent.START, OPERATOR)
+    assert len(site.desk.orders) == 2

@@ -134,3 +134,13 @@ async def test_a_forecast_takes_each_after_those_before(site: Site) -> None:
     assert [order.kind for order, _ in found] == [IntentKind.FAILOVER, IntentKind.FREEZE]
     assert [len(beside) for _, beside in site.desk.forecasts] == [0, 1]
     assert not site.desk.intents
+
+
+async def test_intents_that_a_dead_process_could_not_note_are_found(site: Site) -> None:
+    run = await site.scenarios.apply("flood", OPERATOR, "")
+    # As it stands when the process dies between the intents and their note.
+    await site.scenarios._parts.runs.keep(replace(run, intents=()))
+    (found,) = site.scenarios.runs
+    assert site.scenarios.standing(found) == ["failover-1", "freeze-2"]
+    await site.scenarios.undo(run.name, OPERATOR, "")
+    assert site.desk.undone == ["freeze-2", "failover-1"]
