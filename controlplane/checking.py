@@ -8,9 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from controlplane.adapters.checkers.command import CommandChecker
 from controlplane.adapters.checkers.http import HttpChecker
 from controlplane.adapters.checkers.tcp import TcpChecker
+from controlplane.adapters.envoy.load_reports import Load
 from controlplane.domain.health.budget import ProbeBudget
+from controlplane.domain.health.judging import ClusterKey
 from controlplane.domain.health.picture import EndpointKey
 from controlplane.domain.services import CheckKind
+from controlplane.domain.topology import Fleet
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.health import HealthParts, HealthRules, HealthWatch
 from controlplane.engine.probing import Prober
@@ -51,6 +54,36 @@ def health_watch(
         HealthRules(quorum=limits.quorum, passive=limits.passive, budget=limits.budget),
         instruments,
     )
+
+
+def loads_told(health: HealthWatch, fleets: Fleets) -> Callable[[Load], None]:
+    """Takes what Envoys tell of their requests as passive signals."""
+
+    def told(load: Load) -> None:
+        named = cluster_named(fleets.current.fleet, load)
+        if named is not None:
+            health.tell(load.node, named, load.served, load.failed)
+
+    return told
+
+
+def cluster_named(fleet: Fleet, load: Load) -> ClusterKey | None:
+    """The declared cluster of a report; None when there is none (any more).
+
+    A locality names its cluster only where a data centre has several that bear traffic.
+    """
+    names = [
+        cluster.name
+        for service in fleet.services
+        if service.name == load.service
+        for cluster in sorted(service.clusters, key=lambda one: one.standby)
+        if cluster.datacenter == load.datacenter
+    ]
+    if load.cluster in names:
+        return load.service, load.datacenter, load.cluster
+    if load.cluster or not names:
+        return None
+    return load.service, load.datacenter, names[0]
 
 
 def observer_prober(

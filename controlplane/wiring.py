@@ -19,7 +19,7 @@ from controlplane.adapters.prometheus import Credential, Prometheus, PrometheusO
 from controlplane.adapters.sql.stores import SqlStores, sqlite_url
 from controlplane.adapters.webhook_carrier import HttpCarrier
 from controlplane.api.dependencies import ApiServices
-from controlplane.checking import health_watch
+from controlplane.checking import health_watch, loads_told
 from controlplane.domain.errors import Rejected, Retryable
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.limits import scaled as scaled_limits
@@ -142,7 +142,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         publication=parts.publication,
         consumers=Consumers(),
         outcomes=Outcomes(),
-        health=_health(settings, stores, parts, instruments),
+        health=_health(settings, stores, parts, planes, instruments),
         intake=parts.intake,
         puller=_puller(settings, prometheus, parts, instruments),
         fleets=parts.fleets,
@@ -253,7 +253,11 @@ def _puller(
 
 
 def _health(
-    settings: Settings, stores: SqlStores, parts: LoopParts, instruments: Instruments
+    settings: Settings,
+    stores: SqlStores,
+    parts: LoopParts,
+    planes: _Planes,
+    instruments: Instruments,
 ) -> HealthWatch:
     """The watch; failover asks it what is down, and it asks failover what was done."""
     standing, fleets = parts.standing, parts.fleets
@@ -261,6 +265,7 @@ def _health(
     standing.down = lambda service, center: health.picture.down(service, center)
     standing.out = lambda: health.out
     health.told = parts.pokes.hurry
+    planes.envoy.tell_loads(loads_told(health, fleets))
     health.orders = lambda: orders(standing.intents, fleets.current.fleet, instruments.now())
     return health
 

@@ -21,10 +21,12 @@ class Targets:
     Attributes:
         sick: port -> whether the check with this number (from 0) fails.
         asked: checks so far by port.
+        broken: ports that serve nothing but their checks.
     """
 
     sick: dict[int, Callable[[int], bool]] = field(default_factory=dict)
     asked: dict[int, int] = field(default_factory=dict)
+    broken: set[int] = field(default_factory=set)
 
     def fall(self, ports: Iterable[int]) -> None:
         """Their checks fail from now on."""
@@ -73,7 +75,7 @@ class Targets:
 
     def _answer(self, port: int, request: bytes) -> bytes:
         if b"/healthz" not in request.split(b"\r\n", 1)[0]:
-            return OK
+            return SICK if port in self.broken else OK
         number = self.asked.get(port, 0)
         self.asked[port] = number + 1
         return SICK if self.sick.get(port, lambda _n: False)(number) else OK

@@ -16,11 +16,11 @@ import pytest
 from benchmarks.live_envoy import Child, ready
 from tests.acceptance.checked_targets import Targets, observer
 from tests.acceptance.served import NODE, Site, fleet, in_force, site_in, until
+from tests.acceptance.steady_load import SteadyLoad
 
 QUICK_MS, COMMAND_MS = 250, 500
 # 1 in 3 for 240 probes, as many as 60 s have at 250 ms; `benchmarks.health` takes the 60 s.
 FLAPPING_MS, FLAPPING_PROBES = 25, 240
-BY_HAND = json.dumps({"most_centers": 0})
 
 
 def document(site: Site, **changes: Any) -> dict[str, Any]:
@@ -232,6 +232,30 @@ async def test_all_down(tmp_path: Path, record_property: Callable[[str, object],
             started_s = time.monotonic()
             await until(lambda: status_is(user, "closed", 200), "closed serves again")
             record_property("closed_back_s", round(time.monotonic() - started_s, 2))
+
+
+async def test_requests_that_fail_while_checks_pass(tmp_path: Path) -> None:
+    """A gateway tells what became of requests: a cluster that only errs is out for everybody."""
+    site, targets = site_in(tmp_path), Targets()
+    acting = json.dumps({"least_reporters": 1})
+    async with (
+        targets.running([*site.ports.east, *site.ports.west]),
+        site.serving(health=acting),
+        site.api() as api,
+    ):
+        await site.declare(api)
+        async with site.envoy():
+            await until(lambda: in_force(api, NODE), "the gateway runs it")
+            await ready(site.ports.admin)
+            load = SteadyLoad(port=site.ports.listener, rate_rps=50)
+            async with load.running():
+                await until(lambda: well(api), "everything is well")
+                targets.broken.update(site.ports.east)
+                await until(lambda: has(api, "requests_fail"), "the errors are told")
+                found = await picture(api)
+                assert down(found) == ["east"]
+                assert {one["state"] for one in endpoints(found).values()} == {"healthy"}
+            assert load.failed == []
 
 
 @contextlib.asynccontextmanager

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import grpc
 import structlog
 
+from controlplane.adapters.envoy import load_reports
+from controlplane.adapters.envoy.load_reports import LoadReports
 from controlplane.adapters.envoy.nodes import NodeBook, StandingRefusal
 from controlplane.adapters.envoy.offers import Asked, Offers, Refusal
 from controlplane.adapters.envoy.resource_sets import View
@@ -56,7 +58,7 @@ class AdsOptions:
 
 
 class AdsServer:
-    """Streams and what they are to get.
+    """Streams and what they are to get; `loads` has what Envoys tell of their requests.
 
     Args:
         proven: told when an Envoy of a group is the first to run the newest version of a type.
@@ -74,6 +76,7 @@ class AdsServer:
         self._book = NodeBook(now)
         self._offers = Offers(self._book)
         self._proven = proven
+        self.loads = LoadReports(authorize, options.first_request_timeout_s)
         self._sessions: set[Session] = set()
         self._agents: dict[str, set[Session]] = {}
         self._server: grpc.aio.Server | None = None
@@ -98,12 +101,17 @@ class AdsServer:
         server = grpc.aio.server(options=_channel_options(self._options))
         handler: grpc.RpcMethodHandler[bytes, bytes]
         handler = grpc.stream_stream_rpc_method_handler(self._stream)
+        reporting: grpc.RpcMethodHandler[bytes, bytes]
+        reporting = grpc.stream_stream_rpc_method_handler(self.loads.stream)
         alive: grpc.RpcMethodHandler[bytes, bytes]
         alive = grpc.unary_unary_rpc_method_handler(_alive)
         server.add_generic_rpc_handlers(
             (
                 grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),
                 grpc.method_handlers_generic_handler(HEALTH_SERVICE, {HEALTH_METHOD: alive}),
+                grpc.method_handlers_generic_handler(
+                    load_reports.SERVICE, {load_reports.METHOD: reporting}
+                ),
             )
         )
         host = self._options.host

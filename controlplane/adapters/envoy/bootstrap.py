@@ -71,6 +71,8 @@ def render(options: BootstrapOptions) -> str:
                 {"name": "admin", "admin_layer": {}},
             ]
         },
+        # What becomes of requests reaches the control plane's health on a stream of its own.
+        "cluster_manager": {"load_stats_config": _load_stats(options.token)},
         "dynamic_resources": {
             "ads_config": _ads_config(options.token),
             "cds_config": _from_ads(),
@@ -86,6 +88,23 @@ def _from_ads() -> Yaml:
 
 
 def _ads_config(token: str) -> Yaml:
+    return {
+        "api_type": "GRPC",
+        "transport_api_version": "V3",
+        "set_node_on_first_message_only": True,
+        "grpc_services": [_control_plane(token)],
+    }
+
+
+def _load_stats(token: str) -> Yaml:
+    return {
+        "api_type": "GRPC",
+        "transport_api_version": "V3",
+        "grpc_services": [_control_plane(token)],
+    }
+
+
+def _control_plane(token: str) -> dict[str, Yaml]:
     service: dict[str, Yaml] = {
         "envoy_grpc": {
             "cluster_name": XDS_CLUSTER,
@@ -94,12 +113,7 @@ def _ads_config(token: str) -> Yaml:
     }
     if token:
         service["initial_metadata"] = [{"key": "authorization", "value": f"Bearer {token}"}]
-    return {
-        "api_type": "GRPC",
-        "transport_api_version": "V3",
-        "set_node_on_first_message_only": True,
-        "grpc_services": [service],
-    }
+    return service
 
 
 def _xds_cluster(options: BootstrapOptions) -> Yaml:

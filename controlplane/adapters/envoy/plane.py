@@ -13,6 +13,7 @@ import structlog
 
 from controlplane.adapters.envoy.ads import AdsOptions, AdsServer, Authorize
 from controlplane.adapters.envoy.clearance import Clearance, ClearanceOptions
+from controlplane.adapters.envoy.load_reports import Load
 from controlplane.adapters.envoy.render import Renderer
 from controlplane.adapters.envoy.resource_sets import View, shared_name, views
 from controlplane.adapters.envoy.retirement import Part, retiring
@@ -82,6 +83,10 @@ class EnvoyPlane:
     def serving(self) -> bool:
         """Whether Envoys that ask now are given something."""
         return self._in_force is not None
+
+    def tell_loads(self, told: Callable[[Load], None]) -> None:
+        """Hand on what Envoys tell of their requests."""
+        self._server.loads.told = told
 
     async def start(self) -> int:
         """Open the ADS port and return it; `apply` the last snapshot before."""

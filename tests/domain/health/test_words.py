@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 from controlplane.domain.findings import Severity
+from controlplane.domain.health.budget import ProbePlan
 from controlplane.domain.health.checks import Verdict
 from controlplane.domain.health.judging import Evidence
+from controlplane.domain.health.passive import Passive
 from controlplane.domain.health.picture import Health, ObserverState
 from controlplane.domain.health.quorum import Opinion
-from controlplane.domain.health.words import observations
+from controlplane.domain.health.words import observations, requests_fail_for_one, stretched
 from controlplane.domain.services import AllDown, Service
 from tests.domain.health.site import cluster, evidence, next_picture, saying, service
 
@@ -96,3 +98,15 @@ def test_a_lost_majority_is_an_alarm() -> None:
         ("observers_lost", "observers"),
         ("observer_silent", "observer/a"),
     ]
+
+
+def test_what_a_single_reporter_sees_is_told() -> None:
+    found = requests_fail_for_one(("shop", "east", "blue"), Passive(ratio=0.625, alone=True))
+    assert found.subject == "service/shop datacenter/east cluster/blue"
+    assert found.message.startswith("62% of the requests of a single reporter")
+
+
+def test_longer_intervals_are_told() -> None:
+    (found,) = stretched(ProbePlan(by_gateways=False, observers=3, stretch=2.5))
+    assert "2.5 times those declared" in found.message
+    assert list(stretched(ProbePlan(by_gateways=True, observers=1, stretch=1.0))) == []
