@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from controlplane.domain.failover.plan import Allocation, Plan, plan
+from controlplane.domain.failover.sessions import moved_sessions
 from controlplane.domain.intents.demands import (
     Down,
     Ground,
@@ -27,7 +28,7 @@ from controlplane.domain.intents.intent import (
 )
 from controlplane.domain.intents.overlay import Overlay, leaving, overlaid, rows_by_service
 from controlplane.domain.intents.presence import TAKING
-from controlplane.domain.services import Service
+from controlplane.domain.services import Service, StickyMode
 from controlplane.domain.snapshot import Content
 from controlplane.domain.telemetry import ServiceWindow, reading
 from controlplane.domain.topology import Fleet
@@ -227,10 +228,12 @@ def _move(
         count = math.nan if newest is None else reading(newest, "connections")
         sessions.append(count * part / before[name])
     total = math.fsum(sessions)
+    # How long a drain keeps them says when they move, not how many.
+    moved = moved_sessions(before, after, StickyMode.HASH)
     return Move(
         service=service,
         before=before,
         after=after,
-        moved=math.fsum(leaving_parts.values()),
+        moved=moved.on_the_way,
         sessions=round(total) if sessions and math.isfinite(total) else None,
     )
