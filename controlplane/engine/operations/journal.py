@@ -6,6 +6,7 @@ Everyone may note; one task writes in batches, so that a store that is slow or a
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -45,9 +46,11 @@ class Journal:
 
     async def between(self, since_s: float, until_s: float, limit: int) -> list[Entry]:
         """What happened within, as stored and as not stored yet."""
-        stored = await self._store.between(since_s, until_s, limit)
         waiting = [one for one in self._waiting if since_s <= one.time_s <= until_s]
-        return [*stored, *waiting][:limit]
+        stored = await self._store.between(since_s, until_s, limit)
+        # What was written while this was read stands in both.
+        known = {replace(one, number=0) for one in stored}
+        return [*stored, *(one for one in waiting if one not in known)][:limit]
 
     async def run(self) -> None:
         """Write until cancelled."""

@@ -163,3 +163,11 @@ async def test_the_journal_waits_for_the_store_and_is_bounded(
     stored = await site.kept.journal.between(0, 1e12, 9)
     assert [one.what for one in stored] == ["1", "2"]
     assert [one.what for one in await site.journal.between(0, 1e12, 9)] == ["1", "2"]
+
+
+async def test_what_is_written_while_it_is_read_stands_once() -> None:
+    site = Site()
+    site.journal.note(EntryKind.NOTE, "s", "once")
+    # As if a write were under way: stored already, and not forgotten yet.
+    await site.kept.journal.append(site.journal._batch())
+    assert [one.what for one in await site.journal.between(0, 1e12, 9)] == ["once"]
