@@ -42,10 +42,14 @@ def list_routes(
     life: Annotated[
         Life | None, typer.Option("--life", help="Only those that stand there.")
     ] = None,
+    contains: Annotated[
+        str, typer.Option("--contains", help="Only with this in id, host, path or service.")
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """List routes, drafts and retired ones too."""
-    found = connect(context).whole(LIST, {"life": None if life is None else life.value})
+    wanted = {"life": None if life is None else life.value, "contains": contains or None}
+    found = connect(context).whole(LIST, wanted)
     if as_json:
         output.emit(found)
         return

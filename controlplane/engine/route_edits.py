@@ -32,6 +32,14 @@ class RouteItem:
     published: Route | None = None
     release: Release | None = None
 
+    def mentions(self, text: str) -> bool:
+        """Whether a text stands in the id, a host, the path or the service of one of its forms."""
+        forms = [self.published, None if self.release is None else self.release.route]
+        words = [self.id]
+        for form in filter(None, forms):
+            words += (*form.hosts, form.path.value, form.service)
+        return any(text.lower() in word.lower() for word in words)
+
 
 def item(fleet: Fleet, route_id: str) -> RouteItem:
     """One route; `NEW` when there is none."""

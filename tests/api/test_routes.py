@@ -131,6 +131,11 @@ async def test_routes_are_listed_page_by_page_with_drafts(declared: httpx.AsyncC
     assert [one["id"] for one in page["items"]] == ["v2"]  # type: ignore[attr-defined]
 
 
+async def test_routes_are_listed_by_what_stands_in_them(declared: httpx.AsyncClient) -> None:
+    found = await done(await declared.get("/v1/routes:list?contains=/API/"))
+    assert [one["id"] for one in found["items"]] == ["tickets-api"]  # type: ignore[attr-defined]
+
+
 async def test_delete_drops_a_draft_first_and_then_retires(declared: httpx.AsyncClient) -> None:
     await done(await declared.put("/v1/routes/tickets-api", json=ROUTE))
     lives = []

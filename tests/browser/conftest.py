@@ -135,7 +135,13 @@ class Serve:
 
     def api(self, method: str, path: str, **content: object) -> httpx.Response:
         headers = {"Authorization": f"Bearer {self.token}"}
-        answer = httpx.request(method, f"{self.url}{path}", headers=headers, **content)  # type: ignore[arg-type]
+        answer = httpx.request(
+            method,
+            f"{self.url}{path}",
+            headers=headers,
+            timeout=START_S,
+            **content,  # type: ignore[arg-type]
+        )
         assert answer.is_success, answer.text
         return answer
 
@@ -209,8 +215,8 @@ def sample(service: str, center: str) -> dict[str, object]:
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     http, ads = free_ports(2)
     serve = Serve(folder=tmp_path_factory.mktemp("serve"), http=http, ads=ads)
-    serve.start()
     try:
+        serve.start()
         found = TOKEN.search(serve.log.read_text(encoding="utf-8"))
         assert found is not None
         serve.token = found.group()

@@ -36,6 +36,7 @@ def test_a_route_from_draft_to_retired(declared: Run, server: Server, tmp_path: 
     heads, row = said(declared("routes", "list", "--life", "draft")).splitlines()
     assert heads == "ID LIFE HOSTS METHODS MATCH PATH ACTION ASKS GRAY"
     assert row == "v2 draft * GET PathPrefix /api/v2 tickets - -"
+    assert len(declared("routes", "list", "--contains", "API/v2").out.splitlines()) == 2
     done = declared("routes", "diff", "v2").out.splitlines()
     assert '+ service: "tickets"' in done
     assert declared("routes", "diff", "v2").err == "the whole route is new\n"

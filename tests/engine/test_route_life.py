@@ -7,11 +7,12 @@ import pytest
 from controlplane.domain import canonical
 from controlplane.domain.errors import Conflict, Invalid, NotFound, Refused
 from controlplane.domain.routing.life.gates import Word
-from controlplane.domain.routing.life.release import Gate, Gray, GrayBy, GrayStep, Life
+from controlplane.domain.routing.life.release import Gate, Gray, GrayBy, GrayStep, Life, Release
 from controlplane.domain.routing.route import Cohort, Condition, PathMatch, Route, RouteCheck
 from controlplane.domain.snapshot import Section
 from controlplane.domain.topology import Fleet
 from controlplane.engine.gray_releases import RouteParts
+from controlplane.engine.route_edits import RouteItem
 from controlplane.engine.route_life import RouteLife, Wish
 from tests.builders import OPERATOR, fleet, sample, service
 from tests.engine.rig import Rig
@@ -91,6 +92,16 @@ async def test_a_draft_changes_no_traffic_and_is_published_as_a_revision(house: 
     assert newest.before == first.after == canonical.encode(OLD).decode()
     assert newest.route_after == NEW
     assert house.rig.stores.audit.entries[-1].action == "route.publish"
+
+
+def test_a_route_is_found_by_what_stands_in_either_form() -> None:
+    published = replace(NEW, id="Orders", hosts=("shop.example",))
+    drafted = replace(published, service="other")
+    release = Release(route=drafted, life=Life.DRAFT, author="a", changed_s=0.0)
+    item = RouteItem(id="Orders", life=Life.DRAFT, published=published, release=release)
+    assert all(item.mentions(text) for text in ("", "orders", "SHOP", NEW.path.value, "other"))
+    assert not item.mentions("elsewhere")
+    assert RouteItem(id="x", life=Life.NEW).mentions("x")
 
 
 async def test_a_rollback_is_byte_equal(house: House) -> None:

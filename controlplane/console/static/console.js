@@ -4,6 +4,7 @@
 import { Problem, follow, read, token } from "./api.js";
 import * as charts from "./charts.js";
 import * as models from "./models.js";
+import * as routes from "./routes.js";
 import {
   decisionWords, emptyRow, findingItem, gatewayRow, noteItem, planeItem, primaryOf, stepItem,
   weightRow,
@@ -123,21 +124,30 @@ async function showGateways() {
   $("planes").replaceChildren(...answer.planes.map(planeItem));
 }
 
-function onModels() {
-  return location.hash === "#models";
+const PAGES = ["overview", "routes", "models"];
+
+function page() {
+  const named = location.hash.slice(1);
+  return PAGES.includes(named) ? named : PAGES[0];
 }
 
 function showPage() {
-  $("models-page").hidden = !onModels();
-  $("overview-page").hidden = onModels();
-  for (const [id, here] of [["to-models", onModels()], ["to-overview", !onModels()]]) {
-    if (here) {
-      $(id).setAttribute("aria-current", "page");
+  for (const name of PAGES) {
+    $(`${name}-page`).hidden = name !== page();
+    if (name === page()) {
+      $(`to-${name}`).setAttribute("aria-current", "page");
     } else {
-      $(id).removeAttribute("aria-current");
+      $(`to-${name}`).removeAttribute("aria-current");
     }
   }
 }
+
+// What is fetched for the page that is open.
+const SHOWN = {
+  overview: () => Promise.all([showSamples(), showDecision()]),
+  routes: routes.show,
+  models: () => models.show(services.map((service) => service.name)),
+};
 
 // One refresh at a time; what asks meanwhile is served by one more at the end.
 let running = false;
@@ -150,8 +160,7 @@ async function refresh() {
   running = true;
   try {
     await showServices();
-    const page = onModels() ? [models.show(services.map((service) => service.name))] : [showSamples(), showDecision()];
-    await Promise.all([...page, showGateways(), showFindings()]);
+    await Promise.all([SHOWN[page()](), showGateways(), showFindings()]);
     $("problem").textContent = "";
   } catch (error) {
     fail(error);
@@ -277,6 +286,7 @@ $("login").addEventListener("submit", (event) => {
 $("forget").addEventListener("click", () => logOut());
 $("service").addEventListener("change", refresh);
 models.begin(fail);
+routes.begin(fail);
 window.addEventListener("hashchange", () => {
   showPage();
   if (session) {
