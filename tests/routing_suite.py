@@ -265,15 +265,20 @@ def _hosts() -> Iterator[Route]:
         yield answering(f"hosts-{name}-only", f"/only-{name}", host)
 
 
+BROKEN_HOSTS = ("shop.example.com..",)
+
+
 def _of_hosts() -> Iterator[_Draw]:
     hosts = (
         "shop.example.com", "SHOP.Example.COM", "shop.example.com:8080", "shop.example.com.",
         "a.shop.example.com", "a.b.shop.example.com", "xshop.example.com", "other.example.com",
         "example.com", "example.org", "localhost", "127.0.0.1", "[::1]:80",
+        "shop.example.com:", "shop.example.com:080", "shop.example.com.:80", *BROKEN_HOSTS,
     )  # fmt: skip
     for host, path in product(hosts, ("/", "/only-exact", "/only-wildcard/x", "/only-every")):
         name, sign, _ = host.partition(":80")
         tag = "host-dot" if name.endswith(".") else "host-port" if sign else "host"
+        tag = "host-broken" if host in BROKEN_HOSTS else tag
         yield _part(tag, Sent(target=path, host=host))
 
 

@@ -30,7 +30,7 @@ from tests.routing_suite import Case, Suite, suite
 
 GROUP = "edge"
 # Spellings that nginx refuses before we can read them, or reads in another order; docs/proxies.md.
-REFUSED_BY_NGINX = {"spelling:dots-above", "spelling:dots-slashes"}
+REFUSED_BY_NGINX = {"spelling:dots-above", "spelling:dots-slashes", "host-broken"}
 # Requests without an id get one by chance; this one belongs to no cohort, like none.
 NO_ID = ("x-request-id", "none")
 # Docs/proxies.md says how Traefik reads these.

@@ -15,6 +15,8 @@ LONGEST_PATH = 8_192
 UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
 # What RFC 3986 lets stand in a path, beside percent escapes.
 ALLOWED = UNRESERVED | frozenset("!$&'()*+,;=:@/")
+_DIGITS = frozenset(string.digits)
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _ALLOWED_BYTES = "".join(sorted(ALLOWED)).encode()
 
 
@@ -121,8 +123,16 @@ def _without_dot_segments(path: str) -> str:
 
 
 def normalized_host(authority: str) -> str:
-    """A host in lower case, without port and without the dot at its end; "" stays."""
+    """A host in lower case, without port and without the dot at its end; "" stays.
+
+    Only ASCII has lower case and digits here: other characters may become letters of a name.
+    """
     name, colon, port = authority.rpartition(":")
-    if not colon or not (port.isdigit() or not port) or name.endswith(":"):
+    if not colon or not _DIGITS.issuperset(port) or name.endswith(":"):
         name = authority
-    return name.lower().removesuffix(".")
+    return lower(name).removesuffix(".")
+
+
+def lower(name: str) -> str:
+    """A name with the letters of ASCII in lower case, as data planes do it."""
+    return name.lower() if name.isascii() else name.translate(_LOWER)

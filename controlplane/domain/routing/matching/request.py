@@ -8,7 +8,12 @@ arguments of one name the first counts; their values are compared as they came, 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from controlplane.domain.routing.matching.normalization import Refusal, normalized, normalized_host
+from controlplane.domain.routing.matching.normalization import (
+    Refusal,
+    lower,
+    normalized,
+    normalized_host,
+)
 
 # The cookie that keeps a user where he is; its value is the id of his first request.
 STICKY_COOKIE = "signalbox_sid"
@@ -59,7 +64,9 @@ class Request:
     @property
     def cookies(self) -> Mapping[str, str]:
         """Name -> value of the first cookie of that name."""
-        pairs = (part.strip().partition("=") for part in self.headers.get("cookie", "").split(";"))
+        pairs = (
+            part.strip(" \t").partition("=") for part in self.headers.get("cookie", "").split(";")
+        )
         return _first((name, value) for name, sign, value in pairs if sign)
 
     @property
@@ -72,7 +79,7 @@ class Request:
 def _joined(headers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
     joined: dict[str, str] = {}
     for name, value in headers:
-        name = name.lower()
+        name = lower(name)
         separator = "; " if name == "cookie" else ","
         joined[name] = f"{joined[name]}{separator}{value}" if name in joined else value
     return joined

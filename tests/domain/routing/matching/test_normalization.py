@@ -94,6 +94,9 @@ def test_the_normal_form_is_its_own(pieces: list[str]) -> None:
         ("[::1]", "[::1]"),
         ("::1", "::1"),
         ("a.b:http", "a.b:http"),
+        ("\u212aelvin.b", "\u212aelvin.b"),
+        ("\u0130.B:1", "\u0130.b"),
+        ("a.b:\uff11\uff12", "a.b:\uff11\uff12"),
         ("", ""),
     ],
 )

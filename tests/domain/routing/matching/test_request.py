@@ -25,3 +25,9 @@ def test_the_first_cookie_and_the_first_argument_count() -> None:
     assert request.query_params == {"a": "1", "b": "", "c": "", "d": "e=f"}
     assert request.cookies == {"a": "1", "b ": " 3", "c": "d=e"}
     assert Request(path="/").cookies == {}
+
+
+def test_only_blanks_and_tabs_around_a_cookie_do_not_count() -> None:
+    """Data planes know no other white space; a name behind it is another name."""
+    request = Request(path="/", headers={"cookie": "\ta=1 ;\u00a0b=2;\x85c=3\u2003"})
+    assert request.cookies == {"a": "1", "\u00a0b": "2", "\x85c": "3\u2003"}
