@@ -4,11 +4,12 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
+from standardwebhooks.webhooks import Webhook
 
 from benchmarks.live_envoy import backend, ready
 from tests.acceptance.served import NODE, Site, in_force, site_in, until
@@ -153,31 +154,78 @@ async def intents(api: httpx.AsyncClient) -> list[dict[str, Any]]:
     return found
 
 
-async def test_the_timeline_of_an_alert_is_told(
+async def test_an_alert_is_told_in_a_timeline_and_by_signed_webhooks(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """9. (told afterwards) The incident of an alert says what fired, what was ordered by whom, and
-    what changed where."""
+    """9. (told afterwards) The incident of an alert says what fired, what was ordered by whom and
+    what changed where; an incident platform gets signed messages."""
     site = site_in(tmp_path)
-    async with site.serving(), site.api() as api:
+    receiver = Receiver()
+    async with (
+        backend("east", site.ports.east),
+        backend("west", site.ports.west),
+        receiver.running() as origin,
+        site.serving(webhook_origins=f'["{origin}"]'),
+        site.api() as api,
+    ):
         await site.declare(api)
         await until(lambda: published(api), "the fleet is published")
+        hook = {"url": f"{origin}/hook", "events": ["intent.changed", "incident.opened"]}
+        secret = (await api.put("/v1/webhooks/pager", json=hook)).json()["secret"]
         await api.put("/v1/alert-policies/leave-center", json=POLICIES["leave-center"])
         alert = {"status": "firing", **fire(1, "CenterDown")[0]}
         told = await api.post("/v1/alerts", json={"version": "4", "alerts": [alert]})
         assert told.json()["intents"] == ["failover-1"]
-        await until(lambda: incident(api), "an incident is open")
-        await asyncio.sleep(1.0)
+        await until(lambda: receiver.kinds(secret) >= TOLD, "the platform is told")
         name = (await incident(api))[0]["name"]
+        await until(lambda: in_timeline(api, name, "snapshot"), "the move is in the timeline")
         entries = (await api.get(f"/v1/incidents/{name}/timeline")).json()["entries"]
-        kinds = [one["kind"] for one in entries]
-        for kind in ("alert", "audit", "intent", "snapshot", "incident"):
-            assert kind in kinds
-        words = "\n".join(f"{one['who']}: {one['what']}" for one in entries)
-        assert "1 firing, 0 resolved: CenterDown" in words
-        assert "policy/leave-center: failover is active" in words
-        assert "tickets: east=6000 west=4000 -> east=0 west=10000" in words
-        record_property("timeline_entries", len(entries))
+    kinds = [one["kind"] for one in entries]
+    assert {"alert", "audit", "intent", "snapshot", "incident"} <= set(kinds)
+    words = "\n".join(f"{one['who']}: {one['what']}" for one in entries)
+    assert "1 firing, 0 resolved: CenterDown" in words
+    assert "policy/leave-center: failover is active" in words
+    assert "tickets: east=6000 west=4000 -> east=0 west=10000" in words
+    record_property("timeline_entries", len(entries))
+    record_property("signed_messages", len(receiver.messages))
+
+
+TOLD = {"intent.changed", "incident.opened"}
+
+
+class Receiver:
+    """An incident platform: keeps what it is sent, checks it with the standard's own library."""
+
+    def __init__(self) -> None:
+        self.messages: list[tuple[dict[str, str], bytes]] = []
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[str]:
+        server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
+        async with server:
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+    def kinds(self, secret: str) -> set[str]:
+        """Types of the messages; raises when one is not signed as it should be."""
+        checked = Webhook(secret)
+        return {checked.verify(body, head)["type"] for head, body in self.messages}
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")[1:-2]
+                pairs = (line.split(": ", 1) for line in lines)
+                head = {name.lower(): value for name, value in pairs}
+                body = await reader.readexactly(int(head["content-length"]))
+                self.messages.append((head, body))
+                writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+                await writer.drain()
+        writer.close()
+
+
+async def in_timeline(api: httpx.AsyncClient, name: str, kind: str) -> bool:
+    entries = (await api.get(f"/v1/incidents/{name}/timeline")).json()["entries"]
+    return any(one["kind"] == kind and "west=10000" in one["what"] for one in entries)
 
 
 async def published(api: httpx.AsyncClient) -> bool:
