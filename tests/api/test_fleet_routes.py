@@ -54,6 +54,12 @@ def test_a_host_twice_is_named_whatever_its_case() -> None:
     assert "lower case" in str(found[0]["allowed"])
 
 
+def test_a_condition_twice_is_named_as_people_write_it() -> None:
+    (error,) = errors(route("/a", ", conditions: [{name: x, value: b}, {name: x, value: b}]"))
+    assert error["path"] == "routes[0].conditions[1]"
+    assert str(error["found"]).startswith("'header x is b', which stands at")
+
+
 def test_the_same_expression_on_the_same_host_is_named() -> None:
     text = route("/a+") + "  - {id: q, service: s, path: {type: RegularExpression, value: /a+}}\n"
     (error,) = errors(text)

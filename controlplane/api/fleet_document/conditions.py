@@ -27,6 +27,7 @@ from controlplane.domain.routing.callers.policies import REMOVED_HEADERS
 from controlplane.domain.routing.matching.functions import faults
 from controlplane.domain.routing.matching.normalization import Refusal, normalized
 from controlplane.domain.routing.matching.provided_functions import PROVIDED
+from controlplane.domain.routing.matching.rule import in_words
 from controlplane.domain.routing.route import (
     WHOLE,
     Cohort,
@@ -76,12 +77,22 @@ def several(read: Callable[[Place], T], what: str) -> Callable[[Place], tuple[T,
         for item in place.items(f"a list of {what}"):
             value = read(item)
             found.append(value)
-            unique.check(str(value), item)
+            unique.check(_in_words(value), item)
         if not found and place.findings.count == faults:
             place.report(f"at least one of {what}, or leave it out", "an empty list")
         return tuple(dict.fromkeys(found))
 
     return rule
+
+
+def _in_words(value: object) -> str:
+    match value:
+        case Condition():
+            return in_words(value)
+        case FunctionCall():
+            return f"{value.name} {dict(value.arguments)}"
+        case _:
+            return str(value)
 
 
 hosts = several(matching(HOST, HOST_RULE), "host names")

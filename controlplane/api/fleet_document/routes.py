@@ -215,11 +215,16 @@ def _validity(entries: Fields, now_s: float) -> tuple[float | None, float | None
     elif ttl_s is not None:
         # To the millisecond, so that it reads back from RFC 3339 as the same number.
         ends = round(max(now_s, begins or now_s) + ttl_s, 3)
+        if ends > LATEST_S:
+            entries.places["ttl_s"].report("a lifetime that ends before the year 10000")
     if begins is not None and ends is not None and begins >= ends:
         entries.places["valid_from"].report("a time before the end of the route")
     return begins, ends
 
 
+# What `rfc3339` can write: with its zone a time may be in the year 0 or 10000.
+EARLIEST_S = datetime(1, 1, 1, tzinfo=UTC).timestamp()
+LATEST_S = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 TTL_RULE = f"a number of seconds above 0, up to {MOST_TTL_S:.0f}"
 
 
@@ -229,7 +234,10 @@ def time(place: Place) -> float:
     try:
         if TIME.fullmatch(text) is None:
             raise ValueError(text)
-        return datetime.fromisoformat(text.upper()).timestamp()
+        found = datetime.fromisoformat(text.upper()).timestamp()
+        if not EARLIEST_S <= found <= LATEST_S:
+            raise ValueError(text)
+        return found
     except (ValueError, OverflowError):
         place.report("a time with its zone, as 2030-12-31T08:00:00Z")
         return 0.0
