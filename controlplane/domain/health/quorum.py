@@ -117,9 +117,11 @@ def agreed(key: EndpointKey, reports: Sequence[Report], believed: frozenset[str]
     for verdict in (Verdict.HEALTHY, Verdict.UNHEALTHY):
         same = [one for one in opinions if one.verdict is verdict]
         if 2 * len(same) > len(asked):
+            # A single failed probe of a healthy one is no reason of its state.
+            reasons = (one.words for one in same if verdict is Verdict.UNHEALTHY and one.words)
             return Agreement(
                 verdict=verdict,
-                words=next((one.words for one in same if one.words), ""),
+                words=next(reasons, ""),
                 flapping=2 * sum(one.flapping for one in opinions) > len(opinions),
             )
     return NO_AGREEMENT

@@ -69,6 +69,12 @@ def test_only_observers_that_know_an_endpoint_are_asked() -> None:
     assert agreed(KEYS[1], reports, frozenset("abc")).verdict is U
 
 
+def test_one_failed_probe_of_a_healthy_endpoint_is_no_reason() -> None:
+    doubted = {KEYS[0]: Opinion(verdict=H, words="refused")}
+    found = agreed(KEYS[0], [Report(observer="a", heard_s=1.0, opinions=doubted)], frozenset("a"))
+    assert (found.verdict, found.words) == (H, "")
+
+
 def test_most_must_see_it_flap() -> None:
     calm = Report(observer="b", heard_s=1.0, opinions={KEYS[0]: Opinion(verdict=U)})
     two = [report("a", U), report("c", U), calm]
