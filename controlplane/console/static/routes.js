@@ -80,7 +80,7 @@ function routeRow(item, findings) {
     cell("wrong", findings.map((one) => one.code).join(", ") || "–"),
   );
   row.firstChild.className = "wide";
-  row.children[2].className = row.children[4].className = "long wide";
+  row.children[2].className = row.children[4].className = row.children[5].className = "long wide";
   row.lastChild.className = findings.length ? "bad long wide" : "long";
   row.lastChild.title = findings.map((one) => one.message).join("\n");
   return row;
