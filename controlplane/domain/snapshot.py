@@ -70,8 +70,8 @@ class ServiceLimit:
     """What one gateway lets through to a service; None is no limit.
 
     Attributes:
-        concurrent: requests that the service gets at once, >= 1; `waiting`: further ones that
-            wait, >= 0. The rest is refused.
+        concurrent: requests that the service is to work on at once, >= 1; `waiting`: further ones
+            that may wait at its endpoints, >= 0. The rest is refused.
         rate_rps: requests per second, > 0.
     """
 

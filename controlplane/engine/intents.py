@@ -7,7 +7,7 @@ change is numbered and audited; `course` does what time brings.
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -29,6 +29,7 @@ from controlplane.engine.intent_course import IntentCourse, IntentParts, IntentT
 from controlplane.engine.intent_plans import Facts, Forecast, forecast, planned
 from controlplane.engine.intent_progress import Progress
 from controlplane.engine.stages import Instruments
+from controlplane.ports.outside import PlaneNode
 
 log = structlog.get_logger(__name__)
 
@@ -219,7 +220,7 @@ class Intents:
             earlier=await self._earlier(ask.wanted),
             window=self._parts.window,
             down=self._parts.standing.down,
-            gateways=max(1, sum(node.connected for node in nodes)),
+            gateways=max(1, gateways(nodes)),
             fresh_s=self.times.fresh_s,
             now_s=now_s,
         )
@@ -254,3 +255,9 @@ def _begun(intent: Intent) -> Intent:
     if intent.limits:
         return replace(intent, state=IntentState.PREPARING)
     return replace(intent, state=IntentState.ACTIVE, active_s=intent.created_s)
+
+
+def gateways(nodes: Iterable[PlaneNode]) -> int:
+    """How many connected gateways share a limit; an agent beside an Envoy is the same gateway."""
+    # An agent is its Envoy's name and a word; no name has a space in it.
+    return len({(one.group, one.name.partition(" ")[0]) for one in nodes if one.connected})

@@ -17,7 +17,7 @@ from controlplane.domain.intents.intent import (
 )
 from controlplane.domain.snapshot import encode
 from controlplane.engine.delivery import DeliveryStatus
-from controlplane.engine.intents import Ask
+from controlplane.engine.intents import Ask, gateways
 from controlplane.ports.outside import PlaneNode
 from tests.builders import fleet, sample, service
 from tests.engine.rig import Rig
@@ -324,6 +324,16 @@ class LateCourier:
 
     async def nodes(self) -> list[PlaneNode]:
         return [PlaneNode(name="edge-1", group="edge", connected=True, revision=self.revision)]
+
+
+def test_an_agent_beside_an_envoy_is_the_same_gateway() -> None:
+    nodes = [
+        PlaneNode(name="edge-1", group="edge", connected=True, revision=1),
+        PlaneNode(name="edge-1 (agent)", group="edge", connected=True, revision=1),
+        PlaneNode(name="edge-2 (agent)", group="edge", connected=True, revision=1),
+        PlaneNode(name="edge-3", group="edge", connected=False, revision=1),
+    ]
+    assert gateways(nodes) == 2
 
 
 async def test_before_anything_is_built_intents_go_over_what_is_published() -> None:

@@ -79,16 +79,16 @@ def circuit_breakers(limit: ServiceLimit | None = None) -> circuit_breaker_pb2.C
     """No limits that matter; with Envoy's own, three retries at once, a failure is an outage.
 
     Args:
-        limit: of the service. A request waits for one of so many connections; the limit of
-            requests makes it strict, because an endpoint without a connection may open one.
+        limit: of the service. Requests are counted, not connections: kept ones stand idle at one
+            endpoint while requests for another would wait, and a third of the room was used.
     """
-    concurrent, waiting = UNLIMITED, UNLIMITED
+    most = UNLIMITED
     if limit is not None and limit.concurrent is not None:
-        concurrent, waiting = limit.concurrent, limit.waiting
+        most = limit.concurrent + limit.waiting
     limits = circuit_breaker_pb2.CircuitBreakers.Thresholds(
-        max_connections=UInt32Value(value=concurrent),
-        max_pending_requests=UInt32Value(value=waiting),
-        max_requests=UInt32Value(value=concurrent),
+        max_connections=UInt32Value(value=UNLIMITED),
+        max_pending_requests=UInt32Value(value=most),
+        max_requests=UInt32Value(value=most),
         max_retries=UInt32Value(value=MAX_RETRIES),
     )
     return circuit_breaker_pb2.CircuitBreakers(thresholds=[limits])
