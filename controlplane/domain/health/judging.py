@@ -21,7 +21,7 @@ from controlplane.domain.health.picture import (
     Place,
     ServiceHealth,
 )
-from controlplane.domain.health.policy import all_drained, by_state, when_all_down
+from controlplane.domain.health.policy import WELL, all_drained, by_state, when_all_down
 from controlplane.domain.health.quorum import Report, agreed, majority_lost
 from controlplane.domain.health.states import (
     CenterEvent,
@@ -104,6 +104,8 @@ def judge_service(
     judged = [_judged_cluster(service.name, one, evidence, known) for one in service.clusters]
     endpoints = [one for cluster in judged for one in cluster.endpoints]
     usable = frozenset(chain.from_iterable(map(by_state, judged)))
+    # Where only unknown ones are left, nobody knows a better place to go.
+    known_better = any(one.key in usable and one.state in WELL for one in endpoints)
     all_down = not usable and not all_drained(endpoints)
     if all_down:
         usable = when_all_down(service.all_down, endpoints)
@@ -113,7 +115,7 @@ def judge_service(
     return ServiceHealth(
         service=service.name,
         places=tuple(
-            _dated(replace(place, down=place.down and not all_down), evidence, before)
+            _dated(replace(place, down=place.down and known_better), evidence, before)
             for place in places
         ),
         policy=service.all_down,

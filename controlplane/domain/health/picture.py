@@ -78,8 +78,8 @@ class Place:
 
     Attributes:
         usable_share: usable endpoints of those that bear traffic in normal times, 0..1.
-        down: none of its endpoints is usable here, and somewhere else one is: its traffic must go
-            there. Never true where the policy for all down holds, and never while nobody knows.
+        down: none of its endpoints is usable here, and somewhere else one is well: its traffic must
+            go there. Never true where the policy for all down holds, and never while nobody knows.
         since_s: when it came to be down, or up.
     """
 
@@ -182,8 +182,15 @@ class Health:
         }
 
     def out(self) -> dict[str, frozenset[EndpointKey]]:
-        """Service -> endpoints that should get no requests; who is left out has none."""
-        found = {name: self.unusable(name) for name in self.services}
+        """Service -> endpoints that should get no requests; who is left out has none.
+
+        Nothing is out of a service of which nobody has seen any endpoint well yet.
+        """
+        found = {
+            name: self.unusable(name)
+            for name, one in self.services.items()
+            if one.all_down or _seen_well(one)
+        }
         return {name: keys for name, keys in found.items() if keys}
 
     def unusable(self, service: str) -> frozenset[EndpointKey]:
@@ -197,3 +204,12 @@ class Health:
             for endpoint in cluster.endpoints
             if not endpoint.usable
         )
+
+
+def _seen_well(service: ServiceHealth) -> bool:
+    return any(
+        endpoint.usable and endpoint.state is not EndpointState.UNKNOWN
+        for place in service.places
+        for cluster in place.clusters
+        for endpoint in cluster.endpoints
+    )

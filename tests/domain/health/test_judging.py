@@ -62,6 +62,14 @@ def test_a_centre_of_which_nothing_is_left_is_down() -> None:
     assert health.services["shop"].places[0].since_s == 300.0
 
 
+def test_nothing_is_down_while_nobody_is_seen_well_elsewhere() -> None:
+    facts = evidence({"own": saying(SHOP, EAST, unknown=WEST)})
+    health = next_picture(SHOP, facts)
+    assert usable(health) == set(WEST)
+    assert not health.down("shop", "east")
+    assert health.out() == {}
+
+
 def test_what_nobody_judged_yet_is_used_only_while_no_other_is_healthy() -> None:
     new = next_picture(SHOP, evidence({}))
     assert set(states(new).values()) == {E.UNKNOWN}

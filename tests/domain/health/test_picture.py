@@ -1,5 +1,7 @@
 """What can be read from a picture."""
 
+from dataclasses import replace
+
 from controlplane.domain.health.picture import (
     ClusterHealth,
     EndpointHealth,
@@ -66,3 +68,8 @@ def test_endpoints_that_should_get_nothing_are_named() -> None:
 def test_who_is_out_is_known_by_service() -> None:
     assert picture(down=False, usable=(True, False)).out() == {"shop": {key(2)}}
     assert picture(down=False, usable=(True,)).out() == {}
+    # Nobody has seen one of it well, so nobody knows better.
+    assert picture(down=False, usable=(False,)).out() == {}
+    known = picture(down=False, usable=(False,)).services["shop"]
+    closed = replace(known, all_down=True, policy=AllDown.CLOSED)
+    assert Health(services={"shop": closed}).out() == {"shop": {key(1)}}
