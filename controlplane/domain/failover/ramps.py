@@ -8,6 +8,9 @@ import math
 
 # A ramp has at most so many steps, and none is shorter than this: every gateway takes each of them.
 STEPS = 20
+# Each change of weights moves a few users who are not concerned (hashing is consistent, not
+# perfect), so what leaves goes in fewer steps: else some would come back and leave again.
+LEAVING_STEPS = 5
 LEAST_STEP_S = 0.5
 
 
@@ -21,7 +24,9 @@ def fallen(whole_s: float, elapsed_s: float) -> float:
 
     The first step comes at once, so that an operator sees that something happens.
     """
-    return 1.0 - risen(whole_s, elapsed_s)
+    # In floating point a whole number of steps may come out a little above it.
+    gone = math.ceil(risen(whole_s, elapsed_s) * LEAVING_STEPS - 1e-9)
+    return 1.0 - gone / LEAVING_STEPS
 
 
 def risen(whole_s: float, elapsed_s: float) -> float:

@@ -130,7 +130,7 @@ def test_a_cluster_leaves_its_data_centre_to_the_others_there() -> None:
     assert [one.cluster for one in found.centers] == ["b", "c", ""]
     drain = intent(IntentKind.DRAIN, target, over_s=60.0)
     (found,) = published(site, drain, now_s=NOW_S + 30.0).endpoints.services
-    assert [one.weight for one in found.centers] == [4_500, 10_000, 100, 100]
+    assert [one.weight for one in found.centers] == [4_000, 10_000, 100, 100]
     nothing = Target(service="shop", datacenter="east", cluster="gone")
     assert published(site, intent(IntentKind.FAILOVER, nothing)) == content(site)
 
