@@ -4,7 +4,7 @@ Called by `intents` for a dry run and for the real thing, so that the forecast i
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from controlplane.domain.failover.plan import Allocation, Plan, plan
@@ -15,6 +15,7 @@ from controlplane.domain.intents.demands import (
     as_loads,
     capacities,
     demands,
+    pool_key,
     shares_of,
 )
 from controlplane.domain.intents.grounding import rows_before
@@ -61,12 +62,12 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What an intent would do."""
+    """What an intent would do; `moves` only where somebody asks for them."""
 
     plan: Plan
-    moves: tuple[Move, ...]
     loads: tuple[Load, ...]
     limits: tuple[Admission, ...]
+    moves: tuple[Move, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,13 +104,27 @@ def forecast(intent: Intent, standing: tuple[Intent, ...], facts: Facts) -> Fore
         down=facts.down,
     )
     made = plan(demands(ground, going), capacities(facts.fleet))
-    limits = _limits(made, facts) if intent.kind in TAKING else ()
+    touched = _neighbors(facts.fleet, going)
     return Forecast(
         plan=made,
-        moves=_moves(standing, done, facts),
-        loads=as_loads({name: rate for name, rate in loads.items() if name in going}),
-        limits=limits,
+        loads=as_loads({name: rate for name, rate in loads.items() if name in touched}),
+        limits=_limits(made, facts) if intent.kind in TAKING else (),
     )
+
+
+def moves(intent: Intent, standing: tuple[Intent, ...], facts: Facts) -> tuple[Move, ...]:
+    """What happens to each service whose split an intent changes, when its ramps are over."""
+    loads = as_loads(expected_loads(facts))
+    done = replace(intent, state=IntentState.ACTIVE, active_s=-math.inf, loads=loads)
+    return _moves(standing, done, facts)
+
+
+def _neighbors(fleet: Fleet, going: Collection[str]) -> set[str]:
+    """Services that go, and those on the same machines: what is planned anew at each tick must
+    count with the same loads."""
+    keys = {one.name: {pool_key(one, cluster) for cluster in one.centers} for one in fleet.services}
+    pools = set().union(*(keys[name] for name in going if name in keys))
+    return {name for name, own in keys.items() if not own.isdisjoint(pools)}
 
 
 def _going(standing: tuple[Intent, ...], done: Intent, facts: Facts) -> dict[str, set[str]]:

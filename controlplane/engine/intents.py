@@ -26,7 +26,7 @@ from controlplane.domain.intents.intent import (
 from controlplane.domain.intents.presence import TAKING
 from controlplane.domain.snapshot import Content
 from controlplane.engine.intent_course import IntentCourse, IntentParts, IntentTimes
-from controlplane.engine.intent_plans import Facts, Forecast, forecast, planned
+from controlplane.engine.intent_plans import Facts, Forecast, forecast, moves, planned
 from controlplane.engine.intent_progress import Progress
 from controlplane.engine.stages import Instruments
 from controlplane.ports.outside import PlaneNode
@@ -131,6 +131,8 @@ class Intents:
         ]
         standing = (*self._left(ask), *before)
         made = await asyncio.to_thread(forecast, intent, standing, facts)
+        moving = await asyncio.to_thread(moves, intent, standing, facts)
+        made = replace(made, moves=moving)
         try:
             self._judge(ask, made, facts)
         except ControlPlaneError as error:

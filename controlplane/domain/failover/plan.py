@@ -193,6 +193,8 @@ class _Book:
 
     def press(self, demand: Demand) -> None:
         """Make room for what is still missing at the cost of lower classes, the lowest first."""
+        if self.missing[demand.service] <= NOTHING:
+            return
         pools = {bearer.pool for bearer in demand.bearers if bearer.usable and not bearer.leaving}
         lower = [other for other in reversed(self.demands) if other.rank > demand.rank]
         for other in lower:
