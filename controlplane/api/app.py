@@ -103,6 +103,7 @@ def create_app(parts: ApiServices, pages: Sequence[BaseRoute] = ()) -> FastAPI:
     app.state.metrics = HttpMetrics()
     app.state.answers = Answers()
     app.state.reading = asyncio.Semaphore(1)
+    app.state.explaining = asyncio.Semaphore(1)
     problems.install(app)
     for router in ROUTERS:
         app.include_router(router)

@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from typing import Annotated
 
 from fastapi import APIRouter
+from fastapi import Request as HttpRequest
 from pydantic import AfterValidator, Field, StrictStr
 
 from controlplane.api.dependencies import Services, Viewer
@@ -84,7 +85,9 @@ class MatchOut(Wire):
 
 
 @router.post("/routes:match")
-async def match_route(services: Services, _caller: Viewer, asked: RequestIn) -> MatchOut:
+async def match_route(
+    http: HttpRequest, services: Services, _caller: Viewer, asked: RequestIn
+) -> MatchOut:
     """Tell which route wins and why, which would be next, and why the others lost."""
     current = known(services.publication.current)
     section = current.content.routes
@@ -92,7 +95,11 @@ async def match_route(services: Services, _caller: Viewer, asked: RequestIn) -> 
         check_group(current, asked.gateway)
     routes = _with_draft(services, section, asked.draft)
     now_s = services.instruments.now()
-    return await asyncio.to_thread(_match, asked, routes, section, now_s)
+    # One at a time: with sixty of the worst expressions one takes seconds, and the threads are
+    # those that publish, too.
+    explaining: asyncio.Semaphore = http.app.state.explaining
+    async with explaining:
+        return await asyncio.to_thread(_match, asked, routes, section, now_s)
 
 
 def _with_draft(services: Services, section: RoutesSection, draft: str | None) -> list[Route]:
