@@ -94,7 +94,7 @@ async def test_every_intent_is_taken_back_byte_for_byte_and_expires_over_a_resta
             await undone(api, one["id"])
             assert await rendered(api) == second, one["id"]
             exact += 1
-        expiring = await made(api, {"kind": "failover", "target": EAST, "expires_in_s": 6})
+        expiring = await made(api, {"kind": "failover", "target": EAST, "expires_in_s": 5})
         await until(lambda: differs(api, second), "the failover is published")
         during = await rendered(api)
     async with site.serving(time_scale=SCALE, health_checks="off"), site.api() as api:

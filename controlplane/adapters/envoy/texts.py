@@ -33,4 +33,6 @@ def readable(artifact: Artifact) -> Artifact:
 
 def _text(name: str, data: bytes) -> bytes:
     message = _MESSAGES[name.partition("/")[0]].FromString(data)
-    return json_format.MessageToJson(message, preserving_proto_field_name=True).encode()
+    # A map has no order of its own, and another one in each process.
+    text = json_format.MessageToJson(message, preserving_proto_field_name=True, sort_keys=True)
+    return text.encode()
