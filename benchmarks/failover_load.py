@@ -51,7 +51,7 @@ class OpenLoad:
     cookies: Sequence[str] = ()
     outcomes: list[Outcome] = field(default_factory=list)
     _idle: list[Connection] = field(default_factory=list)
-    _running: set[asyncio.Task[None]] = field(default_factory=set)
+    _running: dict[asyncio.Task[None], float] = field(default_factory=dict)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -65,14 +65,19 @@ class OpenLoad:
             for _, writer in self._idle:
                 writer.close()
 
+    async def answered(self, until_s: float) -> None:
+        """Wait until it is known what became of every request that was sent before."""
+        early = [task for task, sent_s in self._running.items() if sent_s < until_s]
+        await asyncio.gather(*early)
+
     async def _send(self) -> None:
         loop = asyncio.get_running_loop()
         began_s, number = loop.time(), 0
         while True:
             await asyncio.sleep(max(0.0, began_s + number / self.rate_rps - loop.time()))
             task = loop.create_task(self._request(number))
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
+            self._running[task] = time.perf_counter()
+            task.add_done_callback(self._running.pop)
             number += 1
 
     async def _request(self, number: int) -> None:
