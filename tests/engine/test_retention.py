@@ -79,4 +79,4 @@ async def test_a_store_that_is_away_is_counted_and_dropped_at_the_next_sweep() -
     stores.outage.away = False
     await sweeping.sweep()
     assert len(stores.samples.samples) == 1
-    assert totals[Stage.PRUNE, StageOutcome.OK].count == 5
+    assert totals[Stage.PRUNE, StageOutcome.OK].count == 7
