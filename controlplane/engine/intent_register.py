@@ -2,7 +2,7 @@
 
 Owned by `intents`; nobody else changes it. Changes go through compare-and-set on the number of the
 newest one. An evacuation does not wait for a database: what the store does not take now is in force
-at once, kept in order, and stored as soon as it takes it.
+at once, kept in order, and stored as soon as it takes it, behind what another process has stored.
 """
 
 from collections import OrderedDict
@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import structlog
 
 from controlplane.domain.access import AuditEntry
-from controlplane.domain.errors import Conflict, Retryable
-from controlplane.domain.intents.intent import Intent
+from controlplane.domain.errors import Conflict, NotFound, Retryable
+from controlplane.domain.intents.intent import Intent, intent_id
 from controlplane.engine.standing import InForce, Standing, rollbacks
 from controlplane.ports.stores import IntentStore, SnapshotStore
 
@@ -62,12 +62,16 @@ class IntentRegister:
         return len(self._unsaved)
 
     async def restore(self) -> None:
-        """Take up what stands, with the contents that rollbacks publish."""
+        """Take up what stands, with the contents that rollbacks publish; what waits for the store
+        stands over it."""
         found = await self._store.standing()
-        self.change = await self._store.change()
+        change = await self._store.change()
         for one in found:
             await self._fetch(one)
+        self.change = change
         self._standing.intents = tuple(found)
+        for each in self._unsaved:
+            self._adopt(each.intents)
 
     async def by_id(self, intent_id: str) -> Intent:
         """One intent, standing or ended; NotFound."""
@@ -149,7 +153,13 @@ class IntentRegister:
         """Store what the store did not take before; Retryable as long as it does not."""
         while self._unsaved:
             first = self._unsaved[0]
-            await self._store.put(first.intents, first.before, first.audit)
+            try:
+                await self._store.put(first.intents, first.before, first.audit)
+            except Conflict:
+                # A write that was given up may have been committed after all.
+                if not all([await self._stands_in_store(one) for one in first.intents]):
+                    await self._go_behind()
+                    continue
             del self._unsaved[0]
 
     def published(self, in_force: InForce) -> None:
@@ -185,6 +195,45 @@ class IntentRegister:
             if revision not in self._standing.earlier:
                 snapshot = await self._snapshots.at(revision)
                 self._standing.earlier = {**self._standing.earlier, revision: snapshot.content}
+
+    async def _stands_in_store(self, intent: Intent) -> bool:
+        """Whether the store has this state of an intent, or a later one."""
+        stored = await self._stored_as(intent.id)
+        return (
+            stored is not None
+            and (stored.author, stored.created_s) == (intent.author, intent.created_s)
+            and stored.change >= intent.change
+        )
+
+    async def _stored_as(self, name: str) -> Intent | None:
+        try:
+            return await self._store.by_id(name)
+        except NotFound:
+            return None
+
+    async def _go_behind(self) -> None:
+        """Number what waits after what another process has stored, which stays as it is."""
+        since = self._unsaved[0].before
+        change = await self._store.change()
+        numbers: dict[int, int] = {}
+        waiting = []
+        for each in self._unsaved:
+            intents = []
+            for one in each.intents:
+                if one.number > since:
+                    number = numbers.setdefault(one.number, change + 1)
+                    renamed = replace(one, number=number, id=intent_id(one.kind, number))
+                    intents.append(replace(renamed, change=change + 1))
+                elif (stored := await self._stored_as(one.id)) and stored.change <= since:
+                    intents.append(replace(one, change=change + 1))
+            if intents:
+                waiting.append(_Change(intents=tuple(intents), before=change, audit=each.audit))
+                change += 1
+        for number in numbers:
+            self._recent.pop(number, None)
+        self._unsaved = waiting
+        log.warning("intents.numbered_anew", since=since, waiting=len(waiting))
+        await self.restore()
 
     def _changed(self, since: int) -> list[Intent]:
         return [one for one in self.known if one.change > since]
