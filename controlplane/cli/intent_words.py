@@ -30,7 +30,7 @@ def show(intent: Mapping[str, Any], as_json: bool) -> None:
     for one in intent["progress"]:
         late = f", waiting for {', '.join(one['waiting'])}" if one["waiting"] else ""
         print(f"{one['plane']}: {one['done']} of {one['nodes']} gateways have it{late}")
-    if intent["state"] != "ended":
+    if intent["ending"] is None:
         output.note(f"take it back: signalbox intents undo {intent['id']}")
 
 

@@ -24,9 +24,7 @@ ClusterOption = Annotated[str, typer.Option("--cluster", help="Only this cluster
 EndpointOption = Annotated[
     str, typer.Option("--endpoint", metavar="ADDRESS:PORT", help="Only this endpoint of it.")
 ]
-ForceOption = Annotated[
-    bool, typer.Option("--force", help="Without room, or at the last one; audited.")
-]
+ForceOption = Annotated[bool, typer.Option("--force", help="Against a refusal; audited.")]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Tell what would happen; change nothing.")
 ]
@@ -38,7 +36,7 @@ ReturnOption = Annotated[
     typer.Option("--return-over", metavar="SECONDS", min=0.0, help="The way back takes so long."),
 ]
 
-app = typer.Typer(help="Intents: what operators asked for, and undo.", no_args_is_help=True)
+app = typer.Typer(help="What people and automation asked for, and undo.", no_args_is_help=True)
 
 
 def register(root: typer.Typer) -> None:
@@ -169,7 +167,7 @@ def freeze(
 
 def preset(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(PRESETS)}.")],
+    name: Annotated[str, typer.Argument(help="circuit_break, or block.")],
     service: ServiceArgument,
     concurrent: Annotated[
         int | None, typer.Option("--concurrent", min=1, help="Requests at once, per gateway.")
@@ -178,7 +176,7 @@ def preset(
         int | None, typer.Option("--waiting", min=0, help="Further ones that wait.")
     ] = None,
     rate_rps: Annotated[
-        float | None, typer.Option("--rate", min=0.001, help="Requests per second, per gateway.")
+        float | None, typer.Option("--rate", min=0.001, help="Of rate_limit: not built yet.")
     ] = None,
     status: Annotated[int, typer.Option("--status", help="Of a block: 403 or 503.")] = 503,
     lasting_s: ForOption = None,

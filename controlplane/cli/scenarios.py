@@ -134,5 +134,5 @@ def _show(run: Mapping[str, Any], as_json: bool) -> None:
             ("standing", ", ".join(run["standing"]) or None),
         )
     )
-    if run["standing"]:
+    if run["standing"] and run["undone"] is None:
         output.note(f"take it back: signalbox scenarios undo {run['name']}")
