@@ -185,7 +185,7 @@ def preset(
 ) -> None:
     """Limit or close a service."""
     if name not in PRESETS:
-        raise Invalid("option_invalid", f"there is no preset {name!r}; take {', '.join(PRESETS)}")
+        raise Invalid("option_invalid", f"there is no preset {name!r}; take circuit_break or block")
     wanted = {
         "kind": "preset",
         "target": _target(service, "", "", ""),
