@@ -24,6 +24,7 @@ class Receiver:
         self.port = 0
         self.heads: list[str] = []
         self.bodies: list[bytes] = []
+        self._answering: set[asyncio.Task[None] | None] = set()
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[str]:
@@ -31,8 +32,11 @@ class Receiver:
         self.port = server.sockets[0].getsockname()[1]
         async with server:
             yield f"http://127.0.0.1:{self.port}"
+            # A connection that outlives its loop fails the next test.
+            await asyncio.gather(*filter(None, self._answering))
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._answering.add(asyncio.current_task())
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             self.heads.append(head)
@@ -40,7 +44,8 @@ class Receiver:
             self.bodies.append(await reader.readexactly(length))
             path = head.split(" ")[1]
             if path == "/slow":
-                await asyncio.sleep(5.0)
+                # Until whoever asks has had enough.
+                await reader.read()
             writer.write(ANSWERS.get(path, b""))
             await writer.drain()
         writer.close()
