@@ -22,6 +22,7 @@ from controlplane.domain.intents.grounding import rows_before
 from controlplane.domain.intents.intent import (
     Admission,
     Intent,
+    IntentKind,
     IntentState,
     Load,
     Preset,
@@ -133,9 +134,15 @@ def _going(standing: tuple[Intent, ...], done: Intent, facts: Facts) -> dict[str
     if done.kind not in TAKING:
         return leaving(facts.content, (*standing, done), facts.now_s)
     found = leaving(facts.content, standing, facts.now_s)
-    for service, centers in leaving(facts.content, (done,), facts.now_s).items():
+    # The last part of a data centre is the data centre: what has gone of it before counts.
+    parts = tuple(one for one in standing if _is_part(one) or one.kind is IntentKind.RESTORE)
+    for service, centers in leaving(facts.content, (*parts, done), facts.now_s).items():
         found[service] = found.get(service, set()) | centers
     return found
+
+
+def _is_part(intent: Intent) -> bool:
+    return intent.kind in TAKING and bool(intent.target.cluster or intent.target.endpoint)
 
 
 def planned(intent: Intent, made: Forecast, content: Content) -> Intent:

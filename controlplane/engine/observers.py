@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from controlplane.domain.errors import Conflict, Refused
 from controlplane.domain.health.budget import ProbeBudget, ProbeLoad, ProbePlan, elected, plan
 from controlplane.domain.health.checks import FLAPPING, Checked, Verdict
 from controlplane.domain.health.judging import endpoint_keys
@@ -20,6 +21,8 @@ from controlplane.engine.probing import Prober
 
 # The control plane as an observer.
 OWN_NAME = "control-plane"
+# A majority needs a few; with more somebody makes names up.
+MOST_OBSERVERS = 100
 IDLE = ProbePlan(by_gateways=True, observers=0, stretch=1.0)
 VERDICTS = {
     EndpointState.HEALTHY: Verdict.HEALTHY,
@@ -49,6 +52,7 @@ class Observers:
         self._budget = budget
         self._gateways = gateways
         self._others: dict[str, Report] = {}
+        self._voices: dict[str, str] = {}
         self.checks: Mapping[EndpointKey, HealthCheck] = {}
         self._seeds: dict[EndpointKey, Checked] = {}
         self.plan = IDLE
@@ -62,6 +66,30 @@ class Observers:
             if one.name != OWN_NAME:
                 report = Report(observer=one.name, heard_s=one.heard_s, opinions=unknown)
                 self._others[one.name] = report
+
+    def admit(self, observer: str, token: str, now_s: float) -> None:
+        """Let a token speak as an observer from now on.
+
+        Raises:
+            Conflict: another token speaks as that observer, and is heard.
+            Refused: there are too many observers.
+        """
+        before = self._others.get(observer)
+        if before is None and len(self._others) >= MOST_OBSERVERS:
+            raise Refused(
+                "observers_full",
+                f"there are {len(self._others)} observers, at most {MOST_OBSERVERS} may be: let "
+                "one leave, or wait until one that is silent is forgotten",
+            )
+        taken = self._voices.get(observer, token) != token
+        if before is not None and taken and abs(now_s - before.heard_s) < self._rules.silent_s:
+            raise Conflict(
+                "observer_name_taken",
+                f"another token reports as {observer}: give this observer another name with "
+                "--name, or stop the other one",
+            )
+        known = {name: one for name, one in self._voices.items() if name in self._others}
+        self._voices = {**known, observer: token}
 
     def observe(self, report: Report) -> set[str]:
         """Take everything that another observer says; the services of which it changed its mind."""

@@ -4,6 +4,7 @@ import httpx
 
 from controlplane.domain.access import AccessRole
 from controlplane.domain.health.states import EndpointState
+from controlplane.engine.observers import MOST_OBSERVERS
 from tests.api.house import House
 
 
@@ -120,3 +121,27 @@ async def test_health_is_measured(house: House, admin: httpx.AsyncClient) -> Non
     assert 'signalbox_observers{state="heard"} 1.0' in text
     assert 'signalbox_probes_total{outcome="passed"} 0.0' in text
     assert "signalbox_endpoint_state_changes_total 13.0" in text
+
+
+async def test_nobody_speaks_in_the_name_of_an_observer_that_is_heard(
+    house: House, admin: httpx.AsyncClient
+) -> None:
+    await house.declare()
+    house.health.look()
+    await report(admin, "rack-7")
+    async with house.client(AccessRole.GATEWAY) as gateway:
+        for body in ({"observer": "rack-7"}, {"observer": "rack-7", "leaving": True}):
+            answer = await gateway.post("/v1/observations", json=body)
+            assert (answer.status_code, answer.json()["code"]) == (409, "observer_name_taken")
+        house.clock.time_s += 4.0
+        await report(gateway, "rack-7")
+
+
+async def test_there_is_a_limit_to_observers(house: House, admin: httpx.AsyncClient) -> None:
+    await house.declare()
+    house.health.look()
+    for number in range(MOST_OBSERVERS):
+        house.health.observe(f"rack-{number}", {})
+    answer = await admin.post("/v1/observations", json={"observer": "one-more"})
+    assert (answer.status_code, answer.json()["code"]) == (403, "observers_full")
+    assert (await admin.post("/v1/observations", json={"observer": "rack-0"})).status_code == 202

@@ -46,3 +46,11 @@ async def test_what_is_not_declared_is_left_out_and_the_rest_counts(open_house: 
 async def test_what_is_no_count_is_refused(open_house: House, fault: dict[str, object]) -> None:
     status, problem = await tell(open_house, {**ROW, **fault})
     assert status == 422, problem
+
+
+async def test_repeated_rows_of_one_report_are_one_word(open_house: House) -> None:
+    bad = {"service": "tickets", "datacenter": "beijing-1", "error": 50}
+    status, taken = await tell(open_house, *[bad] * 10_000)
+    assert (status, taken) == (202, {"accepted": 10_000, "unknown": 0})
+    (passive,) = open_house.health.passive._clusters.values()
+    assert [(one.served, one.failed) for one in passive.tellings] == [(0, 500_000)]

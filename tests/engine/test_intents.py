@@ -342,3 +342,21 @@ async def test_before_anything_is_built_intents_go_over_what_is_published() -> N
     await other.intents.create(ask(IntentKind.FAILOVER))
     await other.loop.tick(await other.pokes.take())
     assert other.weights() == {"beijing-1": 0, "beijing-2": 10_000}
+
+
+async def test_the_last_endpoint_of_the_last_serving_data_centre_is_refused() -> None:
+    made = await rig()
+    await made.intents.create(ask(IntentKind.FAILOVER))
+    await made.follow()
+    (cluster,) = (one for one in service().clusters if one.datacenter == "beijing-2")
+    *first, last = [
+        Target(service="tickets", datacenter="beijing-2", endpoint=f"{one.address}:{one.port}")
+        for one in cluster.endpoints
+    ]
+    for target in first:
+        await made.intents.create(ask(IntentKind.FAILOVER, target))
+    await made.follow()
+    with pytest.raises(Refused) as refused:
+        await made.intents.create(ask(IntentKind.FAILOVER, last))
+    assert refused.value.code == "last_serving_datacenter"
+    assert made.weights() == {"beijing-1": 0, "beijing-2": 10_000}

@@ -49,7 +49,7 @@ async def read_targets(
 
 @router.post("/observations", status_code=status.HTTP_202_ACCEPTED)
 async def send_observations(
-    services: Services, _caller: SampleSender, sent: ObservationsIn
+    services: Services, caller: SampleSender, sent: ObservationsIn
 ) -> ObservationsTaken:
     """Take everything that an observer says; to be sent each second, and at once on a change."""
     if sent.observer == OWN_NAME:
@@ -58,6 +58,7 @@ async def send_observations(
             f"{OWN_NAME} is this control plane's own name as an observer: give another with --name",
         )
     health = services.health
+    health.observers.admit(sent.observer, caller.token_id, services.instruments.now())
     opinions = opinions_of(sent.opinions, health.observers.checks)
     if sent.leaving:
         health.leave(sent.observer)

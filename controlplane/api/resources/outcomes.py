@@ -9,6 +9,7 @@ from pydantic import Field
 from controlplane.api.dependencies import ApiServices, SampleSender, Services, Viewer
 from controlplane.api.wire import Items, Text, Wire, stamp
 from controlplane.domain.errors import NotFound
+from controlplane.domain.health.judging import ClusterKey
 from controlplane.engine.outcomes import Outcome, Place, Told
 
 MOST_ROWS = 10_000
@@ -69,6 +70,8 @@ async def send_outcomes(
     """Take what a client counted. What is not declared any more is left out."""
     now_s = services.instruments.now()
     accepted = 0
+    # Rows about one cluster are one word about it, however often a report repeats them.
+    told: dict[ClusterKey, tuple[int, int]] = {}
     for row in sent.outcomes:
         place = Place(service=row.service, datacenter=row.datacenter, cluster=row.cluster)
         if _declared(services, place):
@@ -76,8 +79,11 @@ async def send_outcomes(
             services.outcomes.add(place, counts, now_s)
             failed = counts[Outcome.ERROR] + counts[Outcome.TIMEOUT]
             cluster = (place.service, place.datacenter, place.cluster)
-            services.health.tell(sent.client, cluster, counts[Outcome.SERVED], failed)
+            served, earlier = told.get(cluster, (0, 0))
+            told[cluster] = served + counts[Outcome.SERVED], earlier + failed
             accepted += 1
+    for cluster, (served, failed) in told.items():
+        services.health.tell(sent.client, cluster, served, failed)
     return OutcomesTaken(accepted=accepted, unknown=len(sent.outcomes) - accepted)
 
 

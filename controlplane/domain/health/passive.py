@@ -7,11 +7,12 @@ on, unless the limits say otherwise.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from controlplane.domain.health.ejection import WELL, Event, Limits, State, after
 from controlplane.domain.health.ejection import Health as Ejection
 
+TOGETHER_S = 1.0
 EJECTION = Limits(failures=2, passed_probes=2, base_s=30.0, most_s=300.0, forget_s=600.0)
 
 
@@ -72,7 +73,7 @@ QUIET = Passive()
 def told(passive: Passive, telling: Telling, limits: PassiveLimits) -> Passive:
     """The cluster after one more report."""
     now_s = telling.time_s
-    kept = (*_recent(passive.tellings, now_s, limits), telling)
+    kept = _with(_recent(passive.tellings, now_s, limits), telling)
     fails, reporters = _fails(kept, limits)
     enough = reporters >= limits.least_reporters
     event = Event.FAILED if fails and enough else Event.SERVED
@@ -104,7 +105,23 @@ def looked_at(passive: Passive, checks: Event, now_s: float, limits: PassiveLimi
 def _recent(
     tellings: Iterable[Telling], now_s: float, limits: PassiveLimits
 ) -> tuple[Telling, ...]:
-    return tuple(one for one in tellings if now_s - one.time_s < limits.window_s)
+    # Also what seems to come from the future: the clock has gone back since.
+    return tuple(one for one in tellings if abs(now_s - one.time_s) < limits.window_s)
+
+
+def _with(tellings: tuple[Telling, ...], telling: Telling) -> tuple[Telling, ...]:
+    """With one more; those of one reporter within `TOGETHER_S` are one, so that nobody fills the
+    memory by telling often."""
+    for place in range(len(tellings) - 1, -1, -1):
+        one = tellings[place]
+        if one.reporter == telling.reporter:
+            if abs(telling.time_s - one.time_s) >= TOGETHER_S:
+                break
+            merged = replace(
+                one, served=one.served + telling.served, failed=one.failed + telling.failed
+            )
+            return (*tellings[:place], merged, *tellings[place + 1 :])
+    return (*tellings, telling)
 
 
 def _fails(tellings: Sequence[Telling], limits: PassiveLimits) -> tuple[bool, int]:

@@ -127,6 +127,7 @@ def checked(policy: AlertPolicy) -> AlertPolicy:
         (not re.fullmatch(NAME_RULE, policy.name), f"its name must fit {NAME_RULE}"),
         (not policy.matchers, "it needs at least one matcher, or any alert would move traffic"),
         (len(policy.matchers) > MOST_MATCHERS, f"it has more than {MOST_MATCHERS} matchers"),
+        (policy.order.force, "its order must not force: only a person may, who sees the numbers"),
         (not _within(policy.lasts_s, LASTS_S), f"lasts_s must be within {_span(LASTS_S)}"),
         (not 1 <= policy.most <= 100, "most must be within 1..100"),
         (not _within(policy.per_s, PER_S), f"per_s must be within {_span(PER_S)}"),

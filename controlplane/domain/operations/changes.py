@@ -128,10 +128,9 @@ class Change:
 
     @property
     def services(self) -> frozenset[str]:
-        """Services that it names; () is all of them."""
-        return frozenset(
-            order.target.service for stage in self.stages for order in stage.orders
-        ) - {""}
+        """Services that it names; () is all of them, also when one order is about no single one."""
+        named = {order.target.service for stage in self.stages for order in stage.orders}
+        return frozenset() if "" in named else frozenset(named)
 
     @property
     def made(self) -> tuple[str, ...]:

@@ -131,7 +131,8 @@ class Changes:
             return await self._step(change, ChangeEvent.START, "its time") if due else change
         if change.state is ChangeState.ABORTING:
             author = f"change/{change.name}"
-            await undo_all(self._parts.intents, change.made, author, "the change was aborted")
+            made = (*reversed(self._unknown(change)), *change.made)
+            await undo_all(self._parts.intents, made, author, "the change was aborted")
             return await self._step(change, ChangeEvent.ABORTED, change.words)
         if change.state is ChangeState.RUNNING:
             return await self._judged(await self._entered(change))
@@ -164,9 +165,7 @@ class Changes:
         for number in range(len(change.intents[-1]), len(stage.orders)):
             order = stage.orders[number]
             wanted = replace(order, reason=order.reason or words)
-            # With its time: a later change of the same name must not take it for its own.
-            made_ms = round(change.created_s * 1000)
-            cause = f"change/{change.name}@{made_ms}/{change.stage}/{number}"
+            cause = f"{_cause_of(change)}{change.stage}/{number}"
             try:
                 intent = self._made(cause) or await self._parts.intents.order(
                     Ask(
@@ -187,6 +186,13 @@ class Changes:
         """The intent that was made for this before the process died."""
         known = self._parts.intents.known.values()
         return next((one for one in known if one.cause == cause and one.standing), None)
+
+    def _unknown(self, change: Change) -> list[str]:
+        """Intents that were made, and that the change was not stored with."""
+        cause, made = _cause_of(change), set(change.made)
+        known = self._parts.intents.known.values()
+        found = [one for one in known if one.cause.startswith(cause) and one.id not in made]
+        return [one.id for one in sorted(found, key=lambda one: one.number)]
 
     def _followed(self, change: Change, wanted: Wanted) -> frozenset[str]:
         """Intents of earlier stages that ask the same of the same target: this one follows."""
@@ -249,6 +255,12 @@ class Changes:
             if found.word is Word.HOLD and name in self._parts.changes.all
         ]
         self._findings.report(Source.CHANGES, held)
+
+
+def _cause_of(change: Change) -> str:
+    """Beginning of what its intents name as their cause."""
+    # With its time: a later change of the same name must not take them for its own.
+    return f"change/{change.name}@{round(change.created_s * 1000)}/"
 
 
 def _held(change: Change, words: str) -> Observation:

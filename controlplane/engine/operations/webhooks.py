@@ -39,6 +39,9 @@ log = structlog.get_logger(__name__)
 LOOK_S = 0.2
 # Of all receivers together; what comes beyond is dropped and counted.
 MOST_WAITING = 10_000
+# Of one: a dead receiver must not fill the room of those that listen.
+MOST_WAITING_EACH = 2_000
+# Also of dead letters in memory; the store has all of them.
 RESTORED = 1_000
 KEY_BYTES = 32
 
@@ -65,6 +68,7 @@ class Messenger:
         self._now = instruments.now
         self._findings = instruments.findings
         self._waiting: dict[str, Delivery] = {}
+        self._counts: Counter[str] = Counter()
         self._new: set[str] = set()
         self._busy: set[str] = set()
         self._dead: dict[str, str] = {}
@@ -82,8 +86,9 @@ class Messenger:
         deliveries = self._parts.deliveries
         waiting = await deliveries.recent(DeliveryState.WAITING, RESTORED)
         self._waiting = {one.id: one for one in reversed(waiting)}
+        self._counts = Counter(one.webhook for one in waiting)
         dead = await deliveries.recent(DeliveryState.DEAD, RESTORED)
-        self._dead = {one.id: one.webhook for one in dead}
+        self._dead = {one.id: one.webhook for one in reversed(dead)}
         self._report()
 
     async def declare(self, webhook: Webhook, written: Written, *, new: bool = False) -> Webhook:
@@ -122,6 +127,7 @@ class Messenger:
         log.info("webhook.redelivery", id=delivery_id, author=author.name)
         self._dead.pop(delivery_id, None)
         self._report()
+        self._counts[found.webhook] += delivery_id not in self._waiting
         self._waiting[delivery_id] = renewed
         self._due.set()
         return renewed
@@ -155,8 +161,9 @@ class Messenger:
 
     async def _attempt(self, delivery: Delivery) -> None:
         webhook = self._parts.webhooks.all.get(delivery.webhook)
-        if webhook is None or webhook.disabled:
+        if webhook is None or webhook.disabled or not self._allowed(webhook):
             words = "the webhook is gone" if webhook is None else webhook.disabled
+            words = words or "the settings do not allow its address any more"
             tried = answered(delivery, GONE, words, self._now())
         else:
             if delivery.id in self._new:
@@ -175,10 +182,14 @@ class Messenger:
         if delivery.state is DeliveryState.WAITING:
             self._waiting[delivery.id] = delivery
             return
-        self._waiting.pop(delivery.id, None)
+        if self._waiting.pop(delivery.id, None) is not None:
+            self._counts[delivery.webhook] -= 1
+        self._new.discard(delivery.id)
         self.ended[delivery.state] += 1
         if delivery.state is DeliveryState.DEAD:
             self._dead[delivery.id] = delivery.webhook
+            while len(self._dead) > RESTORED:
+                del self._dead[next(iter(self._dead))]
             log.warning(
                 "webhook.dead", webhook=delivery.webhook, id=delivery.id, reason=delivery.words
             )
@@ -201,9 +212,11 @@ class Messenger:
             log.warning("webhook.not_disabled", webhook=webhook.name)
 
     def _add(self, delivery: Delivery) -> None:
-        if len(self._waiting) >= MOST_WAITING:
+        mine = self._counts[delivery.webhook]
+        if len(self._waiting) >= MOST_WAITING or mine >= MOST_WAITING_EACH:
             self.dropped += 1
             return
+        self._counts[delivery.webhook] += 1
         self._waiting[delivery.id] = delivery
         self._new.add(delivery.id)
         self._due.set()
@@ -243,13 +256,16 @@ class Messenger:
                 f"webhook {webhook.name[:80]}: {webhook.url[:200]!r} is no http or https address "
                 "without a user",
             )
-        origin = f"{parts.scheme}://{parts.netloc}"
-        if origin not in self._parts.origins:
+        if not self._allowed(webhook):
+            origin = _origin_of(webhook)
             raise Refused(
                 "webhook_origin_refused",
                 f"nothing is sent to {origin}: name it in SIGNALBOX_WEBHOOK_ORIGINS first",
                 {"origin": origin, "allowed": sorted(self._parts.origins)},
             )
+
+    def _allowed(self, webhook: Webhook) -> bool:
+        return _origin_of(webhook) in self._parts.origins
 
     def _report(self) -> None:
         counts = Counter(self._dead.values())
@@ -269,3 +285,8 @@ class Messenger:
 
     def _ids(self, name: str) -> list[str]:
         return [one for one, webhook in self._dead.items() if webhook == name]
+
+
+def _origin_of(webhook: Webhook) -> str:
+    parts = urlsplit(webhook.url)
+    return f"{parts.scheme}://{parts.netloc}"

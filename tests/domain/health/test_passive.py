@@ -83,3 +83,16 @@ def test_checks_that_fail_do_not_bring_it_back() -> None:
 def test_a_cluster_that_serves_is_left_alone() -> None:
     found = tell(QUIET, ("a", 50, 0), ("b", 50, 1), time_s=100.0)
     assert looked_at(found, Event.PROBE_FAILED, 101.0, LIMITS) == found
+
+
+def test_many_reports_of_one_within_a_second_are_one() -> None:
+    found = QUIET
+    for number in range(500):
+        found = tell(found, ("a", 1, 1), time_s=100.0 + number / 1_000)
+    (one,) = found.tellings
+    assert (one.served, one.failed) == (500, 500)
+    assert len(tell(found, ("a", 1, 0), ("b", 1, 0), time_s=101.5).tellings) == 3
+
+
+def test_what_was_told_before_the_clock_went_back_is_forgotten() -> None:
+    assert looked_at(failed(), Event.PROBE_PASSED, -3_500.0, LIMITS).tellings == ()

@@ -151,3 +151,8 @@ def test_a_majority_must_be_believed(states: tuple[ObserverState, ...], lost: bo
     found = observers(given, 100.0, RULES)
     assert tuple(one.state for one in found) == states
     assert majority_lost(found) is lost
+
+
+def test_who_was_heard_before_the_clock_went_back_must_report_again() -> None:
+    found = observers([report("a", H, heard_s=3_700.0), report("b", H)], 100.0, RULES)
+    assert [one.state for one in found] == [SILENT, HEARD]

@@ -94,3 +94,9 @@ def test_a_policy_survives_the_store() -> None:
 def test_what_no_policy_may_be(changes: dict[str, object], words: str) -> None:
     with pytest.raises(Invalid, match=words):
         checked(replace(POLICY, **changes))  # type: ignore[arg-type]
+
+
+def test_a_machine_forces_nothing() -> None:
+    forced = replace(POLICY, order=replace(POLICY.order, force=True))
+    with pytest.raises(Invalid, match="must not force"):
+        checked(forced)

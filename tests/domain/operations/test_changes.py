@@ -143,3 +143,9 @@ def test_what_no_change_may_be(changes: dict[str, object], words: str) -> None:
 
 def test_a_sound_change_is_itself() -> None:
     assert checked(CHANGE) is CHANGE
+
+
+def test_a_change_with_an_order_about_every_service_is_about_all() -> None:
+    drain = Wanted(kind=IntentKind.DRAIN, target=Target(datacenter="west"))
+    mixed = replace(CHANGE, stages=(*CHANGE.stages, Stage(title="leave", orders=(drain,))))
+    assert (CHANGE.services, mixed.services) == ({"shop"}, frozenset())

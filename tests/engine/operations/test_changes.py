@@ -249,3 +249,15 @@ async def test_a_later_change_of_the_same_name_takes_nothing_for_its_own(site: S
     await site.changes.plan(replace(CHANGE, created_s=9.0), BY)
     await site.changes.steer("move", ChangeEvent.START, OPERATOR)
     assert len(site.desk.orders) == 2
+
+
+async def test_an_abort_takes_back_what_was_made_right_before_the_process_died(site: Site) -> None:
+    changing = site.changes.items
+    await site.changes.steer("move", ChangeEvent.START, OPERATOR)
+    # The intent was made; that the change knows it was never stored.
+    unknown = replace(site.now(), intents=((),), entered=False, state=ChangeState.PAUSED)
+    await changing.keep(unknown)
+    await site.changes.steer("move", ChangeEvent.ABORT, OPERATOR)
+    await site.changes.look()
+    assert site.now().state is ChangeState.ABORTED
+    assert site.desk.standing == []

@@ -227,3 +227,34 @@ async def test_a_slow_receiver_holds_nobody_else_up(site: Site) -> None:
             await asyncio.sleep(0.01)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_dead_receiver_takes_no_room_of_the_others(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhooks, "MOST_WAITING_EACH", 3)
+    await site.messenger.declare(replace(HOOK, name="other"), BY)
+    site.box.answers = [Answer(status=500)] * 100
+    for _ in range(5):
+        site.messenger.tell(EventKind.FINDING_APPEARED, {})
+    assert (site.messenger.waiting, site.messenger.dropped) == (6, 4)
+
+
+async def test_dead_letters_are_remembered_up_to_a_limit(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhooks, "RESTORED", 2)
+    site.box.answers = [Answer(status=410)]
+    for _ in range(4):
+        site.messenger.tell(EventKind.FINDING_APPEARED, {})
+    await site.messenger.settle()
+    standing = site.instruments.findings.standing()
+    assert [one.observation.message[:2] for one in standing] == ["2 "]
+
+
+async def test_an_origin_that_the_settings_no_longer_allow_gets_nothing(site: Site) -> None:
+    site.messenger.tell(EventKind.FINDING_APPEARED, {})
+    parts = replace(site.messenger._parts, origins=frozenset())
+    site.messenger._parts = parts
+    await site.messenger.settle()
+    assert site.box.sent == []
