@@ -3,7 +3,9 @@
 A file that says less than it may keeps the usual values of the API.
 """
 
+import json
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,12 +35,26 @@ def read(file: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        found = yaml.safe_load(read_text(file, MOST_BYTES))
-    except yaml.YAMLError as error:
-        raise Invalid("document_unreadable", f"{file} is no YAML: {error}") from error
+        # What JSON has no values for would end in a traceback when it is sent.
+        found = json.loads(
+            json.dumps(
+                yaml.safe_load(read_text(file, MOST_BYTES)), default=_time_text, allow_nan=False
+            )
+        )
+    except (yaml.YAMLError, TypeError, ValueError) as error:
+        raise Invalid("document_unreadable", f"{file} cannot be read: {error}") from error
+    except RecursionError as error:
+        raise Invalid("document_unreadable", f"{file} is nested too deeply") from error
     if not isinstance(found, dict):
         raise Invalid("document_unreadable", f"{file} holds no mapping of names to values")
     return found
+
+
+def _time_text(value: object) -> str:
+    """A time of YAML, which needs no quotes there, as the API takes it."""
+    if isinstance(value, date):
+        return value.isoformat()
+    raise TypeError(f"{value!r} is nothing that JSON has")
 
 
 def with_reason(content: Mapping[str, Any], reason: str) -> "Body":
