@@ -43,7 +43,8 @@ def touched(wanted: Wanted, content: Content) -> frozenset[str]:
 def spoken_for(target: Target, intents: Iterable[Intent]) -> Intent | None:
     """The standing intent by which a person has spoken about a target; None leaves it open.
 
-    Automation neither evacuates nor brings back what is frozen, or what somebody is restoring.
+    Health and alert policies neither take away nor bring back what is frozen, or what somebody is
+    restoring.
     """
     for intent in intents:
         spoken = intent.kind in (IntentKind.FREEZE, IntentKind.RESTORE)

@@ -14,6 +14,7 @@ import structlog
 from controlplane.domain.errors import ControlPlaneError, Retryable
 from controlplane.domain.findings import Observation, Source
 from controlplane.domain.intents.intent import Intent
+from controlplane.domain.intents.scope import spoken_for
 from controlplane.domain.operations.alert_policies import AlertPolicy
 from controlplane.domain.operations.alerts import Alert, AlertStatus
 from controlplane.domain.operations.episodes import (
@@ -157,7 +158,12 @@ class Alerts:
         policy = self._parts.policies.all.get(episode.policy)
         room = policy is not None and room_left(policy, known.values(), self._now())
         step = step_of(episode, policy, self._intent_of(episode), room=room, asked=asked)
-        if step is Step.CLOSE or (step is Step.END and await self._ended(episode)):
+        others = (one for one in known.values() if one.id != episode.intent)
+        word = spoken_for(episode.wanted.target, others)
+        if word is not None and step in (Step.ORDER, Step.END):
+            says = f"intent {word.id} of {word.author} says otherwise"
+            self._keep(replace(episode, words=says) if step is Step.ORDER else episode)
+        elif step is Step.CLOSE or (step is Step.END and await self._ended(episode)):
             self._episodes.pop(episode.target, None)
             self._urgent.add(episode.target)
         elif policy is not None:

@@ -284,3 +284,20 @@ async def test_without_a_policy_for_findings_none_is_kept(site: Site) -> None:
     await site.alerts.look()
     assert not site.alerts.firing
     assert site.intents.undone == ["failover-1"]
+
+
+async def test_a_freeze_holds_policies_both_ways(site: Site) -> None:
+    frozen = await site.intents.make(Wanted(kind=IntentKind.FREEZE))
+    await site.alerts.take([alert()])
+    assert site.intents.standing == [frozen.id]
+    assert "intent freeze-1 of anna says otherwise" in site.words[0]
+    await site.intents.undo(frozen.id, "anna", "")
+    await site.alerts.look()
+    (ordered,) = site.intents.standing
+    assert not site.words
+    again = await site.intents.make(Wanted(kind=IntentKind.FREEZE))
+    await site.alerts.take([over(alert())])
+    assert site.intents.standing == [ordered, again.id]
+    await site.intents.undo(again.id, "anna", "")
+    await site.alerts.look()
+    assert site.intents.standing == []
