@@ -98,7 +98,9 @@ class Observer:
                     log.warning("observe.control_plane_away", reason=repr(error))
                 self._away = repr(error)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), HEARTBEAT_S)
+                # Python 3.11's `wait_for` loses a stop that comes with the change.
+                async with asyncio.timeout(HEARTBEAT_S):
+                    await self._changed.wait()
                 await asyncio.sleep(QUIET_S)
             self._changed.clear()
 

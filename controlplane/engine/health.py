@@ -159,7 +159,9 @@ class HealthWatch:
             while True:
                 self.look()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._poked.wait(), LOOK_S)
+                    # Python 3.11's `wait_for` loses a stop that comes with the news.
+                    async with asyncio.timeout(LOOK_S):
+                        await self._poked.wait()
                     await asyncio.sleep(QUIET_S)
                 self._poked.clear()
 

@@ -105,6 +105,12 @@ def forecast(intent: Intent, standing: tuple[Intent, ...], facts: Facts) -> Fore
         down=facts.down,
     )
     made = plan(demands(ground, going), capacities(facts.fleet))
+    if made.nowhere:
+        # Rather who is on its way back, at once, than nobody: another one may have died meanwhile.
+        left = tuple(one for one in standing if not _returns(one, standing))
+        others = _going(left, done, facts)
+        going |= {name: others.get(name, set()) for name in made.nowhere}
+        made = plan(demands(ground, going), capacities(facts.fleet))
     touched = _neighbors(facts.fleet, going)
     return Forecast(
         plan=made,
@@ -143,6 +149,15 @@ def _going(standing: tuple[Intent, ...], done: Intent, facts: Facts) -> dict[str
 
 def _is_part(intent: Intent) -> bool:
     return intent.kind in TAKING and bool(intent.target.cluster or intent.target.endpoint)
+
+
+def _returns(intent: Intent, standing: tuple[Intent, ...]) -> bool:
+    return intent.state is IntentState.RETURNING or any(
+        one.kind is IntentKind.RESTORE
+        and one.number > intent.number
+        and one.target.covers(intent.target)
+        for one in standing
+    )
 
 
 def planned(intent: Intent, made: Forecast, content: Content) -> Intent:

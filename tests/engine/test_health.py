@@ -278,3 +278,18 @@ async def test_a_store_that_is_away_is_tried_again(away: bool) -> None:
         async with asyncio.timeout(DEADLINE_S):
             while store.kept is None:
                 await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_a_stop_is_never_lost_to_news_at_the_same_moment(turns: int) -> None:
+    running = Running()
+    await running.__aenter__()
+    await running.until_well()
+    await asyncio.sleep(0.05)
+    running.health.poke()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    running.task.cancel()
+    done, _ = await asyncio.wait({running.task}, timeout=2.0)
+    running.task.cancel()
+    assert done

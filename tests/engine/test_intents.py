@@ -360,3 +360,21 @@ async def test_the_last_endpoint_of_the_last_serving_data_centre_is_refused() ->
         await made.intents.create(ask(IntentKind.FAILOVER, last))
     assert refused.value.code == "last_serving_datacenter"
     assert made.weights() == {"beijing-1": 0, "beijing-2": 10_000}
+
+
+@pytest.mark.parametrize("by", ["undo", "restore"])
+async def test_who_is_on_its_way_back_takes_all_when_the_other_one_dies(by: str) -> None:
+    made = await rig()
+    intent = await made.intents.create(ask(IntentKind.FAILOVER, return_s=3_600.0))
+    await made.follow()
+    if by == "undo":
+        await made.intents.undo(intent.id, "bob")
+    else:
+        await made.intents.create(ask(IntentKind.RESTORE, return_s=3_600.0))
+    await made.follow()
+    made.clock.time_s += 20.0
+    await made.follow()
+    dead = replace(ask(IntentKind.FAILOVER, SOUTH), author="health", automatic=True)
+    await made.intents.create(dead)
+    await made.follow()
+    assert made.weights() == {"beijing-1": 10_000, "beijing-2": 0}

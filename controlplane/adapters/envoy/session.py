@@ -165,7 +165,9 @@ class Session:
                 self._around.pushed()
                 await self._context.write(response)
             try:
-                await asyncio.wait_for(self._wake.wait(), self._around.options.recheck_s)
+                # Python 3.11's `wait_for` loses a stop that comes with the news.
+                async with asyncio.timeout(self._around.options.recheck_s):
+                    await self._wake.wait()
             except TimeoutError:
                 await self._check_again(caller)
 
