@@ -316,6 +316,7 @@ def _retention(settings: Settings, stores: SqlStores, instruments: Instruments) 
             decisions=stores.decisions,
             jobs=stores.jobs,
             snapshots=stores.snapshots,
+            intents=stores.intents,
             deliveries=stores.operations.deliveries,
             journal=stores.operations.journal,
         ),

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from controlplane.domain.failover.plan import Allocation, Plan, plan
+from controlplane.domain.failover.plan import Allocation, Plan, Verdict, plan
 from controlplane.domain.failover.sessions import moved_sessions
 from controlplane.domain.intents.demands import (
     Down,
@@ -28,8 +28,9 @@ from controlplane.domain.intents.intent import (
     Preset,
     PresetName,
 )
-from controlplane.domain.intents.overlay import Overlay, leaving, overlaid, rows_by_service
+from controlplane.domain.intents.overlay import Overlay, leaving, overlaid, rows_by_service, shut
 from controlplane.domain.intents.presence import TAKING
+from controlplane.domain.intents.rules import LONGEST_RAMP_S
 from controlplane.domain.services import Service, StickyMode
 from controlplane.domain.snapshot import Content
 from controlplane.domain.telemetry import ServiceWindow, reading
@@ -63,12 +64,14 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What an intent would do; `moves` only where somebody asks for them."""
+    """What an intent would do; `moves` only where somebody asks for them, `shut` are services that
+    nobody would serve because of it and of what stands."""
 
     plan: Plan
     loads: tuple[Load, ...]
     limits: tuple[Admission, ...]
     moves: tuple[Move, ...] = ()
+    shut: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,11 +115,33 @@ def forecast(intent: Intent, standing: tuple[Intent, ...], facts: Facts) -> Fore
         going |= {name: others.get(name, set()) for name in made.nowhere}
         made = plan(demands(ground, going), capacities(facts.fleet))
     touched = _neighbors(facts.fleet, going)
+    newly = _shut(facts, (*standing, done)) - _shut(facts, standing)
+    if newly:
+        nowhere = tuple(sorted({*made.nowhere, *newly}))
+        made = replace(made, verdict=Verdict.NOWHERE, nowhere=nowhere)
     return Forecast(
         plan=made,
+        shut=tuple(sorted(newly)),
         loads=as_loads({name: rate for name, rate in loads.items() if name in touched}),
         limits=_limits(made, facts) if intent.kind in TAKING else (),
     )
+
+
+def _shut(facts: Facts, intents: tuple[Intent, ...]) -> frozenset[str]:
+    """Services that nobody serves when every ramp is over."""
+    done = tuple(
+        replace(one, state=IntentState.ACTIVE, active_s=-math.inf)
+        if one.state is IntentState.PREPARING
+        else one
+        for one in intents
+    )
+    over = Overlay(
+        fleet=facts.fleet,
+        intents=done,
+        now_s=facts.now_s + 2 * LONGEST_RAMP_S,
+        earlier=facts.earlier,
+    )
+    return shut(facts.content, over)
 
 
 def moves(intent: Intent, standing: tuple[Intent, ...], facts: Facts) -> tuple[Move, ...]:

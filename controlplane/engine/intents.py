@@ -248,7 +248,7 @@ class Intents:
             rules.check_restorable(wanted, self.standing)
         if wanted.kind is IntentKind.ROLLBACK:
             rules.check_structure(wanted, facts.content, facts.earlier[wanted.revision])
-        if wanted.kind in TAKING:
+        if wanted.kind in TAKING or made.shut:
             rules.check_room(wanted, made.plan, automatic=ask.automatic)
 
 

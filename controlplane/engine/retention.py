@@ -12,7 +12,8 @@ import structlog
 
 from controlplane.domain.errors import Retryable
 from controlplane.engine.stages import Instruments, Stage
-from controlplane.ports.stores import Expiring, MinuteStore, SnapshotStore
+from controlplane.engine.standing import rollbacks
+from controlplane.ports.stores import Expiring, IntentStore, MinuteStore, SnapshotStore
 
 log = structlog.get_logger(__name__)
 
@@ -38,6 +39,7 @@ class RetentionStores:
     decisions: Expiring
     jobs: Expiring
     snapshots: SnapshotStore
+    intents: IntentStore
     deliveries: Expiring
     journal: Expiring
 
@@ -64,7 +66,15 @@ class Retention:
         await self._drop("jobs", stores.jobs.prune(now_s - times.decisions_s))
         await self._drop("deliveries", stores.deliveries.prune(now_s - times.decisions_s))
         await self._drop("journal", stores.journal.prune(now_s - times.decisions_s))
-        await self._drop("snapshots", stores.snapshots.keep(SNAPSHOTS_KEPT))
+        await self._drop("snapshots", self._keep_snapshots())
+
+    async def _keep_snapshots(self) -> int:
+        """Drop old ones, but none that a standing rollback publishes."""
+        stores = self._stores
+        needed = rollbacks(await stores.intents.standing())
+        newest = await stores.snapshots.newest_revision()
+        least = newest - min(needed, default=newest) + 1
+        return await stores.snapshots.keep(max(SNAPSHOTS_KEPT, least))
 
     async def _drop(self, kind: str, dropping: Awaitable[int]) -> None:
         try:

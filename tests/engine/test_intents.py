@@ -378,3 +378,22 @@ async def test_who_is_on_its_way_back_takes_all_when_the_other_one_dies(by: str)
     await made.intents.create(dead)
     await made.follow()
     assert made.weights() == {"beijing-1": 10_000, "beijing-2": 0}
+
+
+@pytest.mark.parametrize("rollback_first", [True, False])
+async def test_a_rollback_and_a_failover_together_leave_somebody(rollback_first: bool) -> None:
+    (north, _) = service().clusters
+    made = Rig()
+    await made.declare(fleet(replace(service(), clusters=(north,))))
+    assert made.publication.current is not None
+    asked = [
+        ask(IntentKind.ROLLBACK, Target(), revision=made.publication.current.revision),
+        ask(IntentKind.FAILOVER),
+    ]
+    await made.declare(fleet())
+    first, second = asked if rollback_first else reversed(asked)
+    await made.intents.create(first)
+    await made.follow()
+    with pytest.raises(Refused) as refused:
+        await made.intents.create(second)
+    assert refused.value.code == "last_serving_datacenter"

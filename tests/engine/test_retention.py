@@ -1,5 +1,6 @@
 import pytest
 
+from controlplane.domain.intents.intent import Intent, IntentKind, Wanted
 from controlplane.domain.jobs import Job, JobState, JobTrigger
 from controlplane.engine import retention
 from controlplane.engine.retention import DAY_S, Retention, RetentionStores, RetentionTimes
@@ -40,6 +41,7 @@ def _retention(stores: MemoryStores, instruments: Instruments | None = None) -> 
             decisions=stores.decisions,
             jobs=stores.jobs,
             snapshots=stores.snapshots,
+            intents=stores.intents,
             deliveries=stores.operations.deliveries,
             journal=stores.operations.journal,
         ),
@@ -80,3 +82,19 @@ async def test_a_store_that_is_away_is_counted_and_dropped_at_the_next_sweep() -
     await sweeping.sweep()
     assert len(stores.samples.samples) == 1
     assert totals[Stage.PRUNE, StageOutcome.OK].count == 7
+
+
+async def test_what_a_standing_rollback_publishes_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "SNAPSHOTS_KEPT", 1)
+    stores = await _filled()
+    back = Intent(
+        id="rollback-1",
+        number=1,
+        wanted=Wanted(kind=IntentKind.ROLLBACK, revision=2),
+        author="ann",
+        created_s=NOW_S,
+        change=1,
+    )
+    await stores.intents.put([back], 0)
+    await _retention(stores).sweep()
+    assert [s.revision for s in stores.snapshots.snapshots] == [2, 3, 4]

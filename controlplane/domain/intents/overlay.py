@@ -71,6 +71,14 @@ def leaving(content: Content, intents: Iterable[Intent], now_s: float) -> dict[s
     }
 
 
+def shut(content: Content, over: Overlay) -> frozenset[str]:
+    """Services that nobody serves under the intents."""
+    standing = sorted((one for one in over.intents if one.standing), key=lambda one: one.number)
+    content = _rolled_back(content, standing, over.earlier)
+    content, taken = parts.without(content, removals(standing, over.now_s))
+    return _closed(_presences(content, taken))
+
+
 def rows_by_service(content: Content) -> dict[str, list[WeightSet]]:
     """Service -> its splits."""
     rows: dict[str, list[WeightSet]] = {}
