@@ -7,7 +7,7 @@ from controlplane.domain.operations.alert_policies import MOST_POLICIES, AlertPo
 from controlplane.domain.operations.changes import Change
 from controlplane.domain.operations.incidents import Incident
 from controlplane.domain.operations.scenarios import Scenario, ScenarioRun
-from controlplane.domain.operations.webhooks import Webhook
+from controlplane.domain.operations.webhooks import Webhook, audited
 from controlplane.engine.cadence import scaled
 from controlplane.engine.delivery import Courier
 from controlplane.engine.intents import Intents
@@ -120,8 +120,7 @@ def _kinds(ground: Ground[C]) -> _Kinds:
             instruments,
         ),
         webhooks=Items(
-            # Its secret stays out of the audit log.
-            Kind(word="webhook", name_of=lambda one: one.name, shown=lambda one: one.url, most=50),
+            Kind(word="webhook", name_of=lambda one: one.name, shown=audited, most=50),
             stores.webhooks,
             instruments,
         ),

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from urllib.parse import urlsplit
 
 from controlplane.domain.errors import Invalid
 
@@ -91,6 +92,15 @@ class Delivery:
     answer: int = 0
     words: str = ""
     ended_s: float | None = None
+
+
+def audited(webhook: Webhook) -> str:
+    """A webhook for the audit log and for incidents: where to, and whether it is another address.
+
+    Paths and queries of many receivers are secrets of theirs, so they are left out.
+    """
+    parts = urlsplit(webhook.url)
+    return f"{parts.scheme}://{parts.netloc} {hashlib.sha256(webhook.url.encode()).hexdigest()[:8]}"
 
 
 def signature(secret: str, delivery_id: str, timestamp_s: int, body: bytes) -> str:

@@ -207,7 +207,8 @@ class Alerts:
     async def _ordered(self, episode: Episode, policy: AlertPolicy) -> Episode:
         now_s = self._now()
         pause_s = REFUSED_S if episode.words else AWAY_S
-        if episode.tried_s is not None and now_s < episode.tried_s + pause_s:
+        # A try in the future is one of before the clock went back.
+        if episode.tried_s is not None and 0 <= now_s - episode.tried_s < pause_s:
             return episode
         wanted = replace(
             episode.wanted,

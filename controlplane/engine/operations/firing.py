@@ -14,6 +14,8 @@ from controlplane.domain.operations.episodes import Ask, Episode, Heard, asks_of
 
 # A thousand targets with ten alerts each.
 MOST_ALERTS = 10_000
+# Characters of all labels and words: what ten thousand of the usual size have several times over.
+MOST_TEXT = 50_000_000
 # Alertmanager repeats what fires; its longest usual interval is a day.
 FORGET_S = 2 * 86_400.0
 # A finding has this long to appear again after a restart, before its episode is over.
@@ -29,6 +31,7 @@ class _Kept:
     asks: tuple[Ask, ...]
     heard: Heard | None = None
     wrong: tuple[Observation, ...] = ()
+    text: int = 0
 
 
 class Firing:
@@ -38,6 +41,7 @@ class Firing:
         self._kept: dict[Key, _Kept] = {}
         self._policies: Mapping[str, AlertPolicy] = {}
         self._restored_s = 0.0
+        self._text = 0
         self.dropped = 0
 
     @property
@@ -87,18 +91,20 @@ class Firing:
         """Keep a firing alert; False when there are too many."""
         key = (alert.origin, alert.fingerprint)
         kept = self._kept.get(key)
-        if kept is None and len(self._kept) >= MOST_ALERTS:
+        text = self._text + _text(alert) - (0 if kept is None else kept.text)
+        if (kept is None and len(self._kept) >= MOST_ALERTS) or text > MOST_TEXT:
             self.dropped += 1
             return False
+        self._text = text
         first_s = now_s if kept is None or kept.heard is None else kept.heard.first_s
         heard = Heard(alert=alert, first_s=first_s, last_s=now_s)
         asks, wrong = asks_of(tuple(self._policies.values()), heard)
-        self._kept[key] = _Kept(asks=asks, heard=heard, wrong=wrong)
+        self._kept[key] = _Kept(asks=asks, heard=heard, wrong=wrong, text=_text(alert))
         return True
 
     def resolve(self, alert: Alert) -> None:
         """It is over."""
-        self._kept.pop((alert.origin, alert.fingerprint), None)
+        self._drop((alert.origin, alert.fingerprint))
 
     @property
     def listens_to_findings(self) -> bool:
@@ -118,7 +124,7 @@ class Firing:
         for key in [key for key in self._kept if key[0] is Origin.FINDINGS]:
             returning = self._kept[key].heard is None and now_s < self._restored_s + GRACE_S
             if key[1] not in ids and not returning:
-                del self._kept[key]
+                self._drop(key)
         for finding in standing:
             self.hear(alert_of(finding), now_s)
 
@@ -131,4 +137,13 @@ class Firing:
             if (self._restored_s if kept.heard is None else kept.heard.last_s) < since_s
         ]
         for key in old:
-            del self._kept[key]
+            self._drop(key)
+
+    def _drop(self, key: Key) -> None:
+        if (kept := self._kept.pop(key, None)) is not None:
+            self._text -= kept.text
+
+
+def _text(alert: Alert) -> int:
+    labels = sum(len(name) + len(value) for name, value in alert.labels.items())
+    return labels + len(alert.summary)

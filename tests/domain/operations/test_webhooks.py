@@ -17,6 +17,7 @@ from controlplane.domain.operations.webhooks import (
     Webhook,
     again,
     answered,
+    audited,
     headers,
     key_of,
     pause_s,
@@ -108,3 +109,11 @@ def test_gone_is_dead_at_once() -> None:
 def test_again_is_from_the_beginning_under_the_same_id() -> None:
     dead = answered(DELIVERY, GONE, "gone", 3.0)
     assert again(dead, 9.0) == replace(DELIVERY, next_s=9.0)
+
+
+def test_the_audit_log_has_no_secret_of_an_address() -> None:
+    hook = Webhook(name="chat", url="https://chat.example/services/T0/s3cret?key=abc", secret="")
+    told = audited(hook)
+    assert told.startswith("https://chat.example ")
+    assert "s3cret" not in told
+    assert audited(replace(hook, url="https://chat.example/other")) != told

@@ -301,3 +301,21 @@ async def test_a_freeze_holds_policies_both_ways(site: Site) -> None:
     await site.intents.undo(again.id, "anna", "")
     await site.alerts.look()
     assert site.intents.standing == []
+
+
+async def test_huge_labels_are_counted_as_too_many(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(firing, "MOST_TEXT", 3_000)
+    huge = [alert(n, summary="x" * 1_000) for n in range(3)]
+    assert await site.alerts.take(huge) == Told(firing=2, dropped=1)
+    await site.alerts.take([over(huge[0]), over(huge[1])])
+    assert await site.alerts.take([*huge[1:], huge[1]]) == Told(firing=3)
+
+
+async def test_a_refused_order_is_asked_again_after_the_clock_went_back(site: Site) -> None:
+    site.intents.refusals = [Refused("no_room", "there is no room")]
+    await site.alerts.take([alert()])
+    site.clock.time_s -= 3_600.0
+    await site.alerts.look()
+    assert site.intents.standing == ["failover-1"]
