@@ -5,10 +5,11 @@ Called by `intents` for a dry run and for the real thing, so that the forecast i
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from controlplane.domain.failover.plan import Allocation, Plan, Verdict, plan
 from controlplane.domain.failover.sessions import moved_sessions
+from controlplane.domain.instances.marking import Out, shunned
 from controlplane.domain.intents.demands import (
     Down,
     Ground,
@@ -84,6 +85,7 @@ class Facts:
         window: service -> its recent samples.
         gateways: how many share a limit, >= 1.
         fresh_s: a sample that is older says nothing of now.
+        out: endpoints that health takes out, by service.
     """
 
     fleet: Fleet
@@ -94,6 +96,7 @@ class Facts:
     gateways: int
     fresh_s: float
     now_s: float
+    out: Out = field(default_factory=dict)
 
 
 def forecast(intent: Intent, standing: tuple[Intent, ...], facts: Facts) -> Forecast:
@@ -167,7 +170,8 @@ def _going(standing: tuple[Intent, ...], done: Intent, facts: Facts) -> dict[str
     found = leaving(facts.content, standing, facts.now_s)
     # The last part of a data centre is the data centre: what has gone of it before counts.
     parts = tuple(one for one in standing if _is_part(one) or one.kind is IntentKind.RESTORE)
-    for service, centers in leaving(facts.content, (*parts, done), facts.now_s).items():
+    well = shunned(facts.content, facts.out)
+    for service, centers in leaving(well, (*parts, done), facts.now_s).items():
         found[service] = found.get(service, set()) | centers
     return found
 

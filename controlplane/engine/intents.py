@@ -225,6 +225,7 @@ class Intents:
             gateways=max(1, gateways(nodes)),
             fresh_s=self.times.fresh_s,
             now_s=now_s,
+            out=self._parts.standing.out(),
         )
         return intent, facts
 

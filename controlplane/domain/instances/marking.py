@@ -26,6 +26,22 @@ def marked(content: Content, out: Out) -> Content:
     return replace(content, endpoints=replace(section, services=services))
 
 
+def shunned(content: Content, out: Out) -> Content:
+    """The content with these endpoints as if they were drained, to ask who is left without them."""
+    section = marked(content, out).endpoints
+    services = tuple(
+        replace(
+            each,
+            centers=tuple(
+                replace(one, draining=(*one.draining, *one.out)) if one.out else one
+                for one in each.centers
+            ),
+        )
+        for each in section.services
+    )
+    return replace(content, endpoints=replace(section, services=services))
+
+
 def _service(service: ServiceEndpoints, out: frozenset[EndpointKey] | None) -> ServiceEndpoints:
     if not out:
         return service

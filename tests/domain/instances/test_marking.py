@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from controlplane.domain.health.judging import endpoint_keys
-from controlplane.domain.instances.marking import marked
+from controlplane.domain.instances.marking import marked, shunned
 from controlplane.domain.snapshot import Content, EndpointsSection, build
 from tests.builders import fleet, service
 
@@ -44,3 +44,9 @@ def test_what_drains_is_not_taken_out_as_well() -> None:
     draining = replace(CONTENT.content, endpoints=EndpointsSection(services=services))
     found = marked(draining, {"tickets": frozenset({KEYS[0], KEYS[1]})})
     assert out_of(found, "tickets") == [(("127.0.0.1", 9002),), ()]
+
+
+def test_who_is_out_is_as_if_it_were_drained_where_it_is_asked_who_is_left() -> None:
+    found = shunned(CONTENT.content, {"tickets": frozenset({KEYS[0]})})
+    (tickets,) = (one for one in found.endpoints.services if one.service == "tickets")
+    assert [one.draining for one in tickets.centers] == [(("127.0.0.1", 9001),), ()]

@@ -16,7 +16,7 @@ from controlplane.domain.intents.intent import (
     PresetName,
     Target,
 )
-from controlplane.domain.intents.overlay import leaving
+from controlplane.domain.intents.overlay import Overlay, leaving, shut
 from controlplane.domain.services import ServiceClass
 from controlplane.domain.snapshot import ServiceLimit
 from tests.domain.intents.standing_intents import (
@@ -247,3 +247,11 @@ def test_a_drain_never_turns_on_its_way(elapsed_s: float) -> None:
     later = weights(published(fleet(), drain, now_s=NOW_S + elapsed_s + 3.0))
     assert later["east"] <= now["east"]
     assert later["west"] >= now["west"]
+
+
+def test_a_service_in_one_data_centre_only_is_shut_by_a_failover_of_it() -> None:
+    site = fleet(service("shop"), service("lonely", clusters=(cluster("east", 1),)))
+    leave = (intent(IntentKind.FAILOVER, EAST),)
+    over = Overlay(fleet=site, intents=leave, now_s=NOW_S)
+    assert shut(content(site), over) == {"lonely"}
+    assert shut(content(site), Overlay(fleet=site, intents=(), now_s=NOW_S)) == frozenset()
