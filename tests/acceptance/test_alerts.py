@@ -46,7 +46,7 @@ async def test_an_alert_moves_traffic_and_a_storm_makes_one_intent_for_each_targ
         enter = stack.enter_async_context
         await enter(backend("east", site.ports.east))
         await enter(backend("west", site.ports.west))
-        await enter(site.serving())
+        await enter(site.serving(health_checks="off"))
         api = await enter(site.api())
         await site.declare(api)
         await enter(site.agent())
@@ -58,6 +58,7 @@ async def test_an_alert_moves_traffic_and_a_storm_makes_one_intent_for_each_targ
         record_property("alert_to_traffic_moved_s", round(moved_s, 3))
         assert moved_s < MOVED_S
         await storm(api, alerts)
+        await until(lambda: ordered(api, 2), "both targets have an intent")
         counts = Counter(one["target"]["datacenter"] for one in await intents(api))
         record_property("intents_per_target_in_a_storm", max(counts.values()))
         assert counts == {"east": 1, "": 1}
@@ -168,6 +169,10 @@ async def resolved(api: httpx.AsyncClient, alerts: httpx.AsyncClient) -> None:
         await alerts.post("/api/v2/alerts", json=fire(ALERTS // 2, name, over=True))
     await until(lambda: firing(api, 0), "all alerts are over")
     await until(lambda: all_ended(api), "no intent stands")
+
+
+async def ordered(api: httpx.AsyncClient, count: int) -> bool:
+    return len(await intents(api)) >= count
 
 
 async def firing(api: httpx.AsyncClient, count: int) -> bool:
