@@ -9,6 +9,7 @@ from envoy.config.route.v3 import route_components_pb2, route_pb2
 
 from controlplane.adapters.envoy import clusters, listeners
 from controlplane.adapters.envoy.resource_sets import ResourceSet, View
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.routing.route import PathMatch, Route
 from controlplane.domain.services import (
     Cluster,
@@ -18,12 +19,7 @@ from controlplane.domain.services import (
     RetryPolicy,
     Service,
 )
-from controlplane.domain.snapshot import (
-    CenterEndpoints,
-    ServiceEndpoints,
-    Snapshot,
-    build,
-)
+from controlplane.domain.snapshot import CenterEndpoints, ServiceEndpoints, Snapshot
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 from controlplane.domain.xds import ResourceType
 

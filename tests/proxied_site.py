@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.routing.route import (
     Cohort,
     CohortKey,
@@ -21,7 +22,7 @@ from controlplane.domain.routing.route import (
 )
 from controlplane.domain.routing.whitelist import Whitelist
 from controlplane.domain.services import Cluster, Endpoint, LoadBalancing, Service
-from controlplane.domain.snapshot import Snapshot, build
+from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 
 GROUP = "edge"

@@ -1,35 +1,28 @@
 """The snapshot: the whole published configuration as sections of canonical bytes.
 
-`build` is the only way to make one, so the order of input, restarts and replicas cannot change
-the version. Data planes and agents read `Snapshot.content` or decode the bytes they were served.
+What is in one and how it becomes bytes. `fleet_snapshot` makes one of a fleet; intents and health
+put other content in its place. Data planes and agents read `Snapshot.content` or decode the bytes
+that they were served.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from types import MappingProxyType
 
 from controlplane.domain import canonical
-from controlplane.domain.errors import Invalid
-from controlplane.domain.fleet_order import normalized
 from controlplane.domain.routing.callers.policies import CallerPolicy, Consumer
 from controlplane.domain.routing.route import L4Route, Route
 from controlplane.domain.routing.tls import Certificate
 from controlplane.domain.routing.whitelist import Whitelist
-from controlplane.domain.routing.zones import Zone, served
+from controlplane.domain.routing.zones import Zone
 from controlplane.domain.services import (
     AllDown,
-    Cluster,
     HealthCheck,
     LoadBalancing,
     RetryPolicy,
-    Service,
     StickyMode,
 )
-from controlplane.domain.topology import EVERYWHERE, Fleet, GatewayGroup, RegionShares
-from controlplane.domain.units import to_basis_points
-
-NO_REGIONS: Mapping[str, RegionShares] = MappingProxyType({})
+from controlplane.domain.topology import EVERYWHERE, GatewayGroup
 
 
 class Section(StrEnum):
@@ -183,55 +176,6 @@ class Snapshot:
     revision: int = 0
 
 
-def build(
-    fleet: Fleet,
-    shares: Mapping[str, Mapping[str, float]],
-    regions: Mapping[str, RegionShares] = NO_REGIONS,
-) -> Snapshot:
-    """Make the snapshot of a fleet with the decided shares.
-
-    Args:
-        fleet: in any order.
-        shares: service -> data centre -> share (>= 0); a data centre that is left out gets 0.
-        regions: service -> the same for source regions that have a split of their own.
-
-    Returns:
-        A snapshot with revision 0.
-
-    Raises:
-        Invalid: a service has no positive share, or none on a data centre with an endpoint.
-    """
-    facts = normalized(fleet)
-    places = {center.name: center.region for center in facts.datacenters}
-    groups = {group.name: group.zone for group in facts.gateways}
-    content = Content(
-        endpoints=EndpointsSection(
-            services=tuple(_endpoints(service, places) for service in facts.services)
-        ),
-        weights=WeightsSection(
-            weights=tuple(
-                _weights(service, region, split)
-                for service in facts.services
-                for region, split in (
-                    (EVERYWHERE, shares[service.name]),
-                    *sorted(regions.get(service.name, {}).items()),
-                )
-            )
-        ),
-        routes=RoutesSection(
-            gateways=facts.gateways,
-            routes=served(map(_without_checks, facts.routes), facts.zones, groups),
-            whitelists=facts.whitelists,
-            l4_routes=served(facts.l4_routes, facts.zones, groups),
-            callers=facts.callers,
-            consumers=facts.consumers,
-            certificates=facts.certificates,
-            zones=facts.zones,
-        ),
-    )
-    return assemble(content)
-
-
 def assemble(content: Content) -> Snapshot:
     """Encode content into sections, digests and version (revision 0)."""
     sections = {section: canonical.encode(getattr(content, section)) for section in Section}
@@ -265,55 +209,3 @@ def encode(snapshot: Snapshot) -> bytes:
 def decode(data: bytes, revision: int) -> Snapshot:
     """The snapshot again from `encode`'s bytes; Invalid when they are not one."""
     return replace(assemble(canonical.decode(Content, data)), revision=revision)
-
-
-def _without_checks(route: Route) -> Route:
-    """Checks are run before a publication; no gateway needs them."""
-    return replace(route, checks=()) if route.checks else route
-
-
-def _endpoints(service: Service, places: Mapping[str, str]) -> ServiceEndpoints:
-    centers = tuple(
-        CenterEndpoints(
-            datacenter=cluster.datacenter,
-            region=places[cluster.datacenter],
-            addresses=tuple((e.address, e.port) for e in cluster.endpoints),
-            cluster=cluster.name,
-            weight=cluster.weight,
-            standby=cluster.standby,
-            versions=_versions(cluster),
-        )
-        for cluster in service.clusters
-    )
-    return ServiceEndpoints(
-        service=service.name,
-        load_balancing=service.load_balancing,
-        health_check=service.health_check,
-        retry=service.retry,
-        timeout_ms=service.timeout_ms,
-        centers=centers,
-        stickiness=service.stickiness,
-        all_down=service.all_down,
-    )
-
-
-def _versions(cluster: Cluster) -> tuple[str, ...]:
-    versions = tuple(endpoint.version for endpoint in cluster.endpoints)
-    return versions if any(versions) else ()
-
-
-def _weights(service: Service, region: str, shares: Mapping[str, float]) -> WeightSet:
-    centers = service.centers
-    usable = {c.datacenter: shares.get(c.datacenter, 0.0) for c in centers if c.endpoints}
-    if not any(share > 0 for share in usable.values()):
-        raise Invalid(
-            "no_positive_weight",
-            f"service {service.name} has no positive share on a data centre with endpoints; "
-            f"declare an endpoint or give one of {sorted(usable)} a share",
-        )
-    absent = {c.datacenter: 0 for c in centers if not c.endpoints}
-    return WeightSet(
-        service=service.name,
-        source_region=region,
-        weights={**to_basis_points(usable), **absent},
-    )

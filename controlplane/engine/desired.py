@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from controlplane.domain import snapshot as snapshots
 from controlplane.domain.decisions import Decision, split_of
 from controlplane.domain.errors import Invalid
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.routing.life.in_force import in_force
 from controlplane.domain.services import StrategyName
 from controlplane.domain.snapshot import (
@@ -96,7 +97,7 @@ class _Splits:
             name: {region: split for region, split in regions.items() if region != EVERYWHERE}
             for name, regions in self.regions.items()
         }
-        return snapshots.build(fleet, {**self.shares, **everywhere}, named)
+        return build(fleet, {**self.shares, **everywhere}, named)
 
 
 def _regions(facts: Facts, made: Mapping[str, Decision]) -> dict[str, RegionShares]:

@@ -13,7 +13,8 @@ import pytest
 from controlplane.adapters import file_plane
 from controlplane.adapters.file_plane import CURRENT, LOCK_FILE, STATE_FILE, FilePlane, Files
 from controlplane.domain.errors import Rejected, Retryable
-from controlplane.domain.snapshot import Snapshot, build
+from controlplane.domain.fleet_snapshot import build
+from controlplane.domain.snapshot import Snapshot
 from controlplane.ports.outside import Artifact
 from tests.builders import fleet
 

@@ -13,9 +13,9 @@ from controlplane.adapters.nginx.render import NginxOptions
 from controlplane.adapters.nginx.render import render as nginx
 from controlplane.api.fleet_document.callers import JWT_KEYS, POLICY_KEYS
 from controlplane.api.fleet_document.parsing import parse
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.routing.callers.policies import CredentialType
 from controlplane.domain.routing.zones import ZoneFunction
-from controlplane.domain.snapshot import build
 from controlplane.domain.topology import Fleet
 from controlplane.proxies import renderings
 from controlplane.settings import Settings

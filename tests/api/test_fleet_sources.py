@@ -9,7 +9,7 @@ from controlplane.api.fleet_document.rendering import render
 from controlplane.domain import canonical
 from controlplane.domain.errors import Invalid, Refused
 from controlplane.domain.fleet_order import normalized
-from controlplane.domain.snapshot import build
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.sources import DeclaredSource
 from controlplane.domain.topology import Fleet
 from controlplane.engine.fleets import Fleets

@@ -5,7 +5,7 @@ import pytest
 
 from controlplane.api.resources import gateways
 from controlplane.domain.access import AccessRole
-from controlplane.domain.snapshot import build
+from controlplane.domain.fleet_snapshot import build
 from controlplane.ports.outside import PlaneNode
 from tests import builders
 from tests.api.house import House

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.domain.errors import Invalid
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.routing.route import PathMatch, Route
 from controlplane.domain.services import ServiceClass
-from controlplane.domain.snapshot import Section, assemble, build, decode, encode
+from controlplane.domain.snapshot import Section, assemble, decode, encode
 from controlplane.domain.topology import Fleet, GatewayGroup, Pool
 from controlplane.domain.units import BASIS_POINTS
 from tests.builders import cluster, fleet, service

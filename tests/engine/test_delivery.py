@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from controlplane.domain.errors import ControlPlaneError, Rejected, Retryable
 from controlplane.domain.findings import Observation, Source
-from controlplane.domain.snapshot import Snapshot, build
+from controlplane.domain.fleet_snapshot import build
+from controlplane.domain.snapshot import Snapshot
 from controlplane.engine.delivery import REPAIR_S, STUCK_S, Courier, DeliveryState
 from controlplane.engine.publication import Publication
 from controlplane.engine.stages import Instruments

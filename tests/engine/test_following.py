@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from controlplane.domain.errors import Rejected
-from controlplane.domain.snapshot import Snapshot, build
+from controlplane.domain.fleet_snapshot import build
+from controlplane.domain.snapshot import Snapshot
 from controlplane.engine import following
 from controlplane.engine.delivery import Courier, DeliveryState
 from controlplane.engine.following import Following

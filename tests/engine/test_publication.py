@@ -1,7 +1,8 @@
 import asyncio
 from dataclasses import replace
 
-from controlplane.domain.snapshot import Snapshot, build
+from controlplane.domain.fleet_snapshot import build
+from controlplane.domain.snapshot import Snapshot
 from controlplane.engine.publication import Publication
 from tests.builders import fleet
 

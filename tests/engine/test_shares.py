@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from controlplane.domain import snapshot as snapshots
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.suspicion.past import InForce
 from controlplane.engine import shares as module
 from controlplane.engine.publication import Publication
@@ -20,7 +20,7 @@ def _play(splits: Iterable[float]) -> SharesInForce:
     seen = SharesInForce(publication, clock.now)
     for revision, share in enumerate(splits, 1):
         wanted = {"tickets": dict(zip(CENTERS, (share, 1.0 - share), strict=True))}
-        built = snapshots.build(fleet(), wanted)
+        built = build(fleet(), wanted)
         publication.publish(replace(built, revision=revision))
         seen.of("tickets")
         clock.time_s += 60.0
@@ -52,7 +52,7 @@ def test_what_centers_bear_is_not_known_where_each_region_has_a_split() -> None:
     seen = SharesInForce(publication, clock.now)
     home = {"beijing-1": 1.0, "beijing-2": 0.0}
     away = {"beijing-1": 0.5, "beijing-2": 0.5}
-    built = snapshots.build(fleet(), {"tickets": away}, {"tickets": {"north": home, "south": away}})
+    built = build(fleet(), {"tickets": away}, {"tickets": {"north": home, "south": away}})
     publication.publish(replace(built, revision=1))
     assert seen.of("tickets") == ({}, START_S)
     # As good as can be told, for who asks how much a change would move.

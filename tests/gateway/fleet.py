@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.routing.route import (
     FixedResponse,
     PathMatch,
@@ -21,7 +22,7 @@ from controlplane.domain.services import (
     RetryPolicy,
     Service,
 )
-from controlplane.domain.snapshot import build, encode
+from controlplane.domain.snapshot import encode
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 from gateway.client_options import ClientOptions
 from gateway.last_good import Configuration, LastGood, configuration

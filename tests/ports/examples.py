@@ -1,8 +1,8 @@
 """Values that the suites store."""
 
-from controlplane.domain import snapshot as snapshots
 from controlplane.domain.access import AccessRole, AuditEntry, Token
 from controlplane.domain.decisions import Decision, Trigger
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.guardrails.state import GuardState, Outcome
 from controlplane.domain.services import Cluster, Endpoint, Service
 from controlplane.domain.snapshot import Snapshot
@@ -44,7 +44,7 @@ def fleet(capacity_rps: float = 100.0) -> Fleet:
 
 
 def snapshot(east: float = 0.5) -> Snapshot:
-    return snapshots.build(fleet(), {"tickets": {"east": east, "west": 1 - east}})
+    return build(fleet(), {"tickets": {"east": east, "west": 1 - east}})
 
 
 def sample(time_s: float, datacenter: str = "east", service: str = "tickets") -> Sample:

@@ -11,10 +11,10 @@ import pytest
 from cryptography import x509
 
 from controlplane.adapters.caddy.render import CaddyOptions, render
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.routing.route import FixedResponse, Route
 from controlplane.domain.routing.tls import Certificate, TlsVersion
 from controlplane.domain.routing.zones import Zone
-from controlplane.domain.snapshot import build
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 from tests.caller_site import CONSUMERS, KEY, POLICIES
 from tests.credentials import Authority, authority, store

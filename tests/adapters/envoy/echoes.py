@@ -10,8 +10,8 @@ from pathlib import Path
 from benchmarks.live_envoy import envoy, free_ports, ready, stats
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 from controlplane.adapters.envoy.plane import EnvoyPlane
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.services import Cluster, Endpoint, HealthCheck, RetryPolicy, Service
-from controlplane.domain.snapshot import build
 from controlplane.domain.topology import Datacenter, Fleet, Role
 from tests.adapters.envoy.site import GROUP, plane
 

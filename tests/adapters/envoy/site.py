@@ -16,9 +16,10 @@ from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 from controlplane.adapters.envoy.clearance import ClearanceOptions
 from controlplane.adapters.envoy.plane import EnvoyPlane, PlaneOptions
 from controlplane.adapters.envoy.preflight import Preflight, find_envoy
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 from controlplane.domain.services import Cluster, Endpoint, Service
-from controlplane.domain.snapshot import Snapshot, build
+from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 
 CENTERS = {"east": Role.PRIMARY, "west": Role.SAME_CITY}

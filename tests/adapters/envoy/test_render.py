@@ -15,8 +15,9 @@ from controlplane.adapters.envoy.render import Renderer
 from controlplane.adapters.envoy.resource_sets import View, views
 from controlplane.adapters.envoy.retirement import retiring
 from controlplane.adapters.envoy.routing.configuration import EVERY_GROUP, compiled
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.services import LoadBalancing, RetryPolicy
-from controlplane.domain.snapshot import Content, Snapshot, assemble, build
+from controlplane.domain.snapshot import Content, Snapshot, assemble
 from controlplane.domain.topology import GatewayGroup
 from controlplane.domain.xds import ResourceType
 from tests.adapters.envoy.site import SMALL, fleet, prefix, service, shuffled, snapshot

@@ -12,6 +12,7 @@ import pytest
 from cryptography import x509
 
 from controlplane.adapters.haproxy.render import HaproxyOptions, render
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.routing.callers.policies import (
     CallerPolicy,
     ClientCertificate,
@@ -25,7 +26,6 @@ from controlplane.domain.routing.route import Route
 from controlplane.domain.routing.tls import Certificate, TlsVersion
 from controlplane.domain.routing.zones import Zone
 from controlplane.domain.services import Cluster, Endpoint, Service
-from controlplane.domain.snapshot import build
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 from tests.caller_site import CONSUMERS, KEY, POLICIES, ROUTES, cases, echo
 from tests.credentials import authority, fingerprint, store

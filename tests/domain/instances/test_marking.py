@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.health.judging import endpoint_keys
 from controlplane.domain.instances.marking import marked, shunned
-from controlplane.domain.snapshot import Content, EndpointsSection, build
+from controlplane.domain.snapshot import Content, EndpointsSection
 from tests.builders import fleet, service
 
 SITE = fleet(service(), service("other"))

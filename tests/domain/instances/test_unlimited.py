@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.instances.unlimited import unlimited
-from controlplane.domain.snapshot import ServiceLimit, build
+from controlplane.domain.snapshot import ServiceLimit
 from tests.builders import fleet
 
 

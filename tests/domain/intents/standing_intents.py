@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.intents.intent import Intent, IntentKind, IntentState, Target, Wanted
 from controlplane.domain.intents.overlay import Overlay, overlaid
 from controlplane.domain.routing.route import PathMatch, Route
 from controlplane.domain.services import Cluster, Endpoint, Service
-from controlplane.domain.snapshot import Content, build
+from controlplane.domain.snapshot import Content
 from controlplane.domain.topology import Datacenter, Fleet, Pool, Role
 
 NOW_S = 1_000.0

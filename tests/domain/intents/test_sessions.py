@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.intents.intent import Intent, IntentKind, IntentState, Target, Wanted
 from controlplane.domain.intents.overlay import Overlay, overlaid
 from controlplane.domain.intents.sessions import drained
 from controlplane.domain.services import Cluster, Endpoint, Service, StickyMode
-from controlplane.domain.snapshot import CenterEndpoints, Content, build
+from controlplane.domain.snapshot import CenterEndpoints, Content
 from controlplane.domain.topology import Datacenter, Fleet, Role
 
 EAST = Target(service="web", datacenter="east")
