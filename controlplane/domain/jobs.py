@@ -7,7 +7,7 @@ command line show them. Must never run anything.
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from controlplane.domain.errors import Conflict
+from controlplane.domain.state_table import state_after
 
 
 class JobKind(StrEnum):
@@ -108,13 +108,7 @@ def advanced(job: Job, event: JobEvent, now_s: float, message: str = "") -> Job:
     Raises:
         Conflict: the event cannot happen in the job's state.
     """
-    state = NEXT.get((job.state, event))
-    if state is None:
-        raise Conflict(
-            "job_state",
-            f"job {job.id} is {job.state} already: there is nothing to {event}",
-            {"state": job.state.value},
-        )
+    state = state_after("job_state", NEXT, job.state, event, ("job", job.id))
     if state is JobState.RUNNING:
         return replace(job, state=state, started_s=now_s, message=message)
     progress = 1.0 if state is JobState.SUCCEEDED else job.progress

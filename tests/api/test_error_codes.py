@@ -15,7 +15,7 @@ TREES = ("controlplane", "gateway", "models", "training")
 KINDS = {kind.__name__: kind for kind in problems.STATUS_OF_KIND}
 KINDS["ControlPlaneError"] = errors.ControlPlaneError
 # Functions that pass a code on to a kind, with the kind and the position of the code.
-CARRIERS = {"_at": ("Invalid", 1), "_failure": ("Invalid", 0)}
+CARRIERS = {"_at": ("Invalid", 1), "_failure": ("Invalid", 0), "state_after": ("Conflict", 0)}
 FINDING = "SampleFinding"
 CODE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| (\S+) \| (\S+) \| (.+) \| (.+) \|$", re.MULTILINE)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from controlplane.domain.errors import Conflict
+from controlplane.domain.state_table import state_after
 
 
 class IntentKind(StrEnum):
@@ -280,13 +280,7 @@ def advanced(intent: Intent, event: IntentEvent, now_s: float, change: int) -> I
     Raises:
         Conflict: the event cannot happen in the intent's state.
     """
-    state = NEXT.get((intent.state, event))
-    if state is None:
-        raise Conflict(
-            "intent_state",
-            f"intent {intent.id} is {intent.state} already: there is nothing to {event}",
-            {"state": intent.state.value, "intent": intent.id},
-        )
+    state = state_after("intent_state", NEXT, intent.state, event, ("intent", intent.id))
     moved = replace(intent, state=state, change=change, published=0)
     if state is IntentState.ACTIVE:
         return replace(moved, active_s=now_s)

@@ -15,6 +15,7 @@ from controlplane.domain.intents.intent import Wanted
 from controlplane.domain.operations.alert_policies import NAME_RULE
 from controlplane.domain.operations.change_gates import OPEN, Gate, Reading, excess_of, unknown_of
 from controlplane.domain.operations.scenarios import MOST_ORDERS, problem_of
+from controlplane.domain.state_table import state_after
 
 MOST_STAGES = 50
 LONGEST_HOLD_S = 30 * 86_400.0
@@ -177,13 +178,7 @@ def advanced(change: Change, event: ChangeEvent, now_s: float, words: str = "") 
     Raises:
         Conflict: the event cannot happen in the change's state.
     """
-    state = NEXT.get((change.state, event))
-    if state is None:
-        raise Conflict(
-            "change_state",
-            f"change {change.name} is {change.state}: there is nothing to {event}",
-            {"state": change.state.value},
-        )
+    state = state_after("change_state", NEXT, change.state, event, ("change", change.name))
     if event in (ChangeEvent.START, ChangeEvent.ADVANCE):
         if change.stage + 1 >= len(change.stages):
             raise Conflict(
