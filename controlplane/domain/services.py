@@ -62,6 +62,12 @@ class Endpoint:
     version: str = ""
 
 
+def endpoint_name(address: str, port: int) -> str:
+    """`ADDRESS:PORT`, as in a URL: IPv6 in brackets."""
+    host = f"[{address}]" if ":" in address else address
+    return f"{host}:{port}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
     """Endpoints of one service in one data centre, and the pool that bears their load.

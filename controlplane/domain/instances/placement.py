@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import gcd
 
-from controlplane.domain.services import AllDown
+from controlplane.domain.services import AllDown, endpoint_name
 from controlplane.domain.snapshot import CenterEndpoints, ServiceEndpoints
 
 EVERY_VERSION = "*"
@@ -34,8 +34,7 @@ class Instance:
     @property
     def name(self) -> str:
         """`ADDRESS:PORT`, as in a URL."""
-        host = f"[{self.address}]" if ":" in self.address else self.address
-        return f"{host}:{self.port}"
+        return endpoint_name(self.address, self.port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

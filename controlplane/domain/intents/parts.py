@@ -5,11 +5,12 @@ traffic in a data centre, it amounts to the data centre for that service.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from controlplane.domain.intents.intent import Target
 from controlplane.domain.intents.presence import Removal
 from controlplane.domain.intents.sessions import drained, stays
+from controlplane.domain.services import endpoint_name
 from controlplane.domain.snapshot import (
     CenterEndpoints,
     Content,
@@ -97,27 +98,13 @@ def _weighed(center: CenterEndpoints, removal: Removal) -> CenterEndpoints:
 
 
 def _without_endpoint(center: CenterEndpoints, endpoint: str) -> CenterEndpoints:
-    named = _Named.of(center)
-    kept = [index for index, name in enumerate(named.names) if name != endpoint]
+    kept = [
+        index
+        for index, address in enumerate(center.addresses)
+        if endpoint_name(*address) != endpoint
+    ]
     return replace(
         center,
         addresses=tuple(center.addresses[index] for index in kept),
         versions=tuple(center.versions[index] for index in kept) if center.versions else (),
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Named:
-    """Addresses of a cluster as operators write them."""
-
-    names: tuple[str, ...]
-
-    @classmethod
-    def of(cls, center: CenterEndpoints) -> "_Named":
-        return cls(names=tuple(endpoint_name(*address) for address in center.addresses))
-
-
-def endpoint_name(address: str, port: int) -> str:
-    """`ADDRESS:PORT`, as in a URL."""
-    host = f"[{address}]" if ":" in address else address
-    return f"{host}:{port}"

@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from controlplane.domain.errors import Conflict, Invalid, NotFound, Refused
 from controlplane.domain.failover.plan import Plan, Verdict
 from controlplane.domain.intents.intent import Intent, IntentKind, Preset, PresetName, Wanted
-from controlplane.domain.intents.parts import endpoint_name
 from controlplane.domain.intents.presence import TAKING
-from controlplane.domain.services import Service
+from controlplane.domain.services import Service, endpoint_name
 from controlplane.domain.snapshot import Content
 from controlplane.domain.topology import Fleet
 
@@ -107,7 +106,7 @@ def check_room(wanted: Wanted, plan: Plan, *, automatic: bool = False) -> None:
     if plan.verdict is Verdict.NOWHERE:
         raise Refused(
             "last_serving_datacenter",
-            f"{_subject(wanted)} is the last one that serves {_listed(plan.nowhere)}"
+            f"{wanted.target.subject} is the last one that serves {_listed(plan.nowhere)}"
             f"{_load_of(plan, plan.nowhere)}; no other data centre can take any of it. "
             "Give --force (force: true) to do it all the same",
             numbers(plan) | {"force": FORCE, "services": list(plan.nowhere)},
@@ -233,10 +232,6 @@ def _check_part(service: Service, wanted: Wanted) -> None:
 
 def _names(service: Service) -> set[str]:
     return {cluster.datacenter for cluster in service.centers}
-
-
-def _subject(wanted: Wanted) -> str:
-    return wanted.target.subject
 
 
 def _listed(names: Iterable[str]) -> str:
