@@ -1,6 +1,13 @@
 """Intents: what somebody asked for, and what the published configuration makes of it.
 
-`intent` is the model with its states; `targets` says what an intent means; `rules` refuses what is
-not safe; `overlay` puts intents over a snapshot's content. Nothing here changes what is declared or
-decided, so an intent that is gone leaves exactly what was there before it.
+Nothing here changes what is declared or decided, so an intent that is gone leaves exactly what was
+there before it.
+
+- intent: the model with its states
+- rules: refuses what is not safe
+- scope: which services an intent is about; demands: what its plan counts with
+- grounding: what stands below the intents
+- overlay: the intents over a snapshot's content, by way of presence (how much each place keeps),
+  parts (clusters and endpoints), sessions (what may stay) and limiting (presets and admission)
+- orders: what the intents are to health
 """
