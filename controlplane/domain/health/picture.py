@@ -141,6 +141,7 @@ class ObserverHealth:
     Attributes:
         heard_s: its last report, UTC epoch seconds; since_s: when it came to this state.
         endpoints: how many it has an opinion about.
+        token: id of the token that it reports with; "" is its own.
     """
 
     name: str
@@ -148,6 +149,7 @@ class ObserverHealth:
     heard_s: float
     endpoints: int
     since_s: float = 0.0
+    token: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,11 @@
 """Which endpoints may get requests: by their states, and by the policy when all look dead.
 
-Called by `judging`. What is healthy or forced is usable; an unknown one only while no other of its
-cluster is; of a cluster whose requests fail, the forced ones. When that leaves nothing of a whole
-service, its declared policy says what is.
+Called by `judging`. What is healthy or forced is usable; an unknown one unless it joined others of
+its cluster that were well already; of a cluster whose requests fail, the forced ones. When that
+leaves nothing of a whole service, its declared policy says what is.
 """
 
+import math
 from collections.abc import Sequence
 
 from controlplane.domain.health.picture import ClusterHealth, EndpointHealth, EndpointKey
@@ -21,8 +22,14 @@ def by_state(cluster: ClusterHealth) -> frozenset[EndpointKey]:
     """Usable endpoints of a cluster by their states alone."""
     if cluster.failing:
         return _of(cluster.endpoints, frozenset({EndpointState.FORCED}))
-    well = _of(cluster.endpoints, WELL)
-    return well or _of(cluster.endpoints, frozenset({EndpointState.UNKNOWN}))
+    # Those that came together are judged one after the other: being later is no evidence.
+    first_s = min((one.since_s for one in cluster.endpoints if one.state in WELL), default=math.inf)
+    unjudged = (
+        one.key
+        for one in cluster.endpoints
+        if one.state is EndpointState.UNKNOWN and one.since_s <= first_s
+    )
+    return _of(cluster.endpoints, WELL).union(unjudged)
 
 
 def when_all_down(policy: AllDown, endpoints: Sequence[EndpointHealth]) -> frozenset[EndpointKey]:

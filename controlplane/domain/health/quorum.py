@@ -2,10 +2,11 @@
 
 Called by `judging`. More than half of those that know an endpoint must say the same before its
 state changes; a tie, a silent majority or a majority that is cut off itself changes nothing. So
-one observer never moves anything while others disagree, and losing most of them holds.
+one observer never moves anything while others disagree, and losing most of them holds. Names are
+free to choose and tokens are not: observers that report with one token count as one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from controlplane.domain.health.checks import Verdict
@@ -27,11 +28,13 @@ class Report:
 
     Attributes:
         heard_s: when it came, by the control plane's clock.
+        token: id of the token that it came with; "" is the observer's own.
     """
 
     observer: str
     heard_s: float
     opinions: Mapping[EndpointKey, Opinion]
+    token: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +97,7 @@ def observers(
             heard_s=one.heard_s,
             endpoints=len(one.opinions),
             since_s=since_s.get((one.observer, state), now_s),
+            token=one.token,
         )
         for one, state in found
     )
@@ -102,22 +106,39 @@ def observers(
 def majority_lost(found: Sequence[ObserverHealth]) -> bool:
     """Whether half of the observers or more cannot be believed. Without any there is none to
     lose: nothing is known then, and nothing changes."""
-    believed = sum(one.state is ObserverState.HEARD for one in found)
-    return bool(found) and 2 * believed <= len(found)
+    believed = voices(one for one in found if one.state is ObserverState.HEARD)
+    return bool(found) and 2 * len(believed) <= len(voices(found))
+
+
+def voices(found: Iterable[ObserverHealth]) -> frozenset[str]:
+    """One for each token, however many observers report with it."""
+    return frozenset(one.token or one.name for one in found)
 
 
 def agreed(key: EndpointKey, reports: Sequence[Report], believed: frozenset[str]) -> Agreement:
-    """What more than half of the observers that know an endpoint say about it.
+    """What more than half of the observers that know an endpoint say about it; those of one token
+    say what more than half of those who are believed among them say.
 
     Args:
         reports: of all observers that are remembered.
         believed: names of those whose word counts.
     """
-    asked = [one for one in reports if key in one.opinions]
-    opinions = [one.opinions[key] for one in asked if one.observer in believed]
+    asked: dict[str, list[Opinion]] = {}
+    for one in reports:
+        if key in one.opinions:
+            said = asked.setdefault(one.token or one.observer, [])
+            if one.observer in believed:
+                said.append(one.opinions[key])
+    voiced = filter(None, asked.values())
+    opinions = [said[0] if len(said) == 1 else _most(said, len(said)) for said in voiced]
+    return _most(opinions, len(asked))
+
+
+def _most(opinions: Sequence[Opinion | Agreement], asked: int) -> Agreement:
+    """What more than half of those who were asked say."""
     for verdict in (Verdict.HEALTHY, Verdict.UNHEALTHY):
         same = [one for one in opinions if one.verdict is verdict]
-        if 2 * len(same) > len(asked):
+        if 2 * len(same) > asked:
             # A single failed probe of a healthy one is no reason of its state.
             reasons = (one.words for one in same if verdict is Verdict.UNHEALTHY and one.words)
             return Agreement(

@@ -11,8 +11,9 @@ from enum import StrEnum
 class EndpointState(StrEnum):
     """Whether an endpoint may get requests.
 
-    `unknown` was never judged: it is used only while no other of its cluster is healthy. `forced`
-    is used whatever its checks say, `draining` gets nothing new; both are an operator's word.
+    `unknown` was never judged: it is used unless it joined others of its cluster that were well
+    already. `forced` is used whatever its checks say, `draining` gets nothing new; both are an
+    operator's word.
     """
 
     UNKNOWN = "unknown"

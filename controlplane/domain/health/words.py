@@ -4,7 +4,7 @@ Called by `engine.health`. One finding for a cluster, not for each of its endpoi
 of a hundred is one trouble.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.health.budget import ProbePlan
@@ -18,10 +18,11 @@ from controlplane.domain.health.picture import (
     Place,
     ServiceHealth,
 )
+from controlplane.domain.health.quorum import voices
 from controlplane.domain.health.states import EndpointState
 from controlplane.domain.services import AllDown
 
-# Endpoints that are named in one finding.
+# Endpoints or observers that are named in one finding.
 MOST_NAMED = 5
 # Shorter than this a silence or a disagreement is told nobody: observers do not see a fall at the
 # same moment.
@@ -52,7 +53,7 @@ def requests_fail_for_one(place: tuple[str, str, str], passive: Passive) -> Obse
         code="requests_fail_for_one",
         subject=_subject(service, datacenter, cluster),
         message=f"{passive.ratio:.0%} of the requests of a single reporter to this cluster fail; "
-        "no other reporter says so",
+        "no other reporter says so (clients with one token are one reporter)",
         held="the cluster gets requests as before",
     )
 
@@ -76,7 +77,8 @@ def _observers(health: Health, now_s: float) -> Iterator[Observation]:
         for one in health.observers
         if one.state is not ObserverState.HEARD and now_s - one.since_s >= TOLD_AFTER_S
     ]
-    if health.held and 2 * len(doubted) >= len(health.observers):
+    lost = voices(health.observers) - voices(one for one in health.observers if one not in doubted)
+    if health.held and 2 * len(lost) >= len(voices(health.observers)):
         names = ", ".join(f"{one.name} ({one.state})" for one in doubted)
         yield Observation(
             code="observers_lost",
@@ -87,6 +89,24 @@ def _observers(health: Health, now_s: float) -> Iterator[Observation]:
             severity=Severity.CRITICAL,
         )
     yield from map(_doubted, doubted)
+    yield from _sharing(health.observers)
+
+
+def _sharing(observers: Iterable[ObserverHealth]) -> Iterator[Observation]:
+    """Names of one token, which an operator may take for a majority."""
+    names: dict[str, list[str]] = {}
+    for one in observers:
+        if one.token:
+            names.setdefault(one.token, []).append(one.name)
+    for token, sharing in names.items():
+        if len(sharing) > 1:
+            yield Observation(
+                code="observers_share_token",
+                subject=f"token/{token}",
+                message=f"{len(sharing)} observers report with this token: "
+                f"{_named(sharing)}; give each a token of its own (signalbox token create)",
+                held="they count as one observer",
+            )
 
 
 def _doubted(one: ObserverHealth) -> Observation:
@@ -156,14 +176,13 @@ def _cluster(service: ServiceHealth, place: Place, cluster: ClusterHealth) -> It
         )
     unhealthy = [one for one in cluster.endpoints if one.state is EndpointState.UNHEALTHY]
     if unhealthy and not place.down:
-        names = ", ".join(one.key.name for one in unhealthy[:MOST_NAMED])
-        more = f" and {len(unhealthy) - MOST_NAMED} more" if len(unhealthy) > MOST_NAMED else ""
+        names = _named([one.key.name for one in unhealthy])
         why = next((f": {one.why}" for one in unhealthy if one.why), "")
         yield Observation(
             code="endpoints_unhealthy",
             subject=subject,
             message=f"{len(unhealthy)} of {len(cluster.endpoints)} endpoints fail their checks: "
-            f"{names}{more}{why}",
+            f"{names}{why}",
             held="they get no requests",
         )
     flapping = [one.key.name for one in cluster.endpoints if one.flapping]
@@ -171,9 +190,15 @@ def _cluster(service: ServiceHealth, place: Place, cluster: ClusterHealth) -> It
         yield Observation(
             code="endpoints_flapping",
             subject=subject,
-            message=f"checks of {', '.join(flapping[:MOST_NAMED])} pass and fail by turns",
+            message=f"checks of {_named(flapping)} pass and fail by turns",
             held="one that is out stays out until its checks pass for longer than usual",
         )
+
+
+def _named(names: Sequence[str]) -> str:
+    """The first of them, and how many there are besides."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
 def _subject(service: str, datacenter: str, cluster: str = "") -> str:

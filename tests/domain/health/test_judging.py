@@ -70,17 +70,33 @@ def test_nothing_is_down_while_nobody_is_seen_well_elsewhere() -> None:
     assert health.out() == {}
 
 
-def test_what_nobody_judged_yet_is_used_only_while_no_other_is_healthy() -> None:
+def test_what_nobody_judged_yet_is_used_until_there_is_evidence_against_it() -> None:
     new = next_picture(SHOP, evidence({}))
     assert set(states(new).values()) == {E.UNKNOWN}
     assert usable(new) == {10, 11, 20, 21}
-    partly = next_picture(SHOP, evidence({"own": saying(SHOP, unknown=(11,))}))
-    assert usable(partly) == {10, 20, 21}
-    assert usable(next_picture(SHOP, evidence({"own": saying(SHOP, (10,), unknown=(11,))}))) == {
-        11,
-        20,
-        21,
-    }
+    # The first judgments come one after the other: nothing is taken out and put back meanwhile.
+    for unjudged in ((11, 20, 21), (20, 21), (21,), ()):
+        new = next_picture(SHOP, evidence({"own": saying(SHOP, unknown=unjudged)}, 101.0), new)
+        assert usable(new) == {10, 11, 20, 21}
+        assert new.out() == {}
+        assert {one.state for one in new.centers.values()} == {C.SERVING}
+    partly = next_picture(SHOP, evidence({"own": saying(SHOP, (10,), unknown=(11,))}))
+    assert usable(partly) == {11, 20, 21}
+
+
+def test_who_joins_others_that_are_well_gets_nothing_before_its_first_judgment() -> None:
+    grown = service(clusters=(cluster("east", 3), cluster("west", 2)))
+    known = saying(grown, unknown=(12,))
+    joined = next_picture(grown, evidence({"own": known}, 200.0), WELL)
+    assert usable(joined, grown) == {10, 11, 20, 21}
+    later = next_picture(grown, evidence({"own": known}, 300.0), joined)
+    assert usable(later, grown) == {10, 11, 20, 21}
+    # Nobody knows better than it any more.
+    lonely = next_picture(grown, evidence({"own": saying(grown, EAST, (12,))}, 400.0), later)
+    assert usable(lonely, grown) == {12, 20, 21}
+    assert usable(next_picture(grown, seen(()), joined), grown) == {10, 11, 20, 21}
+    judged = next_picture(grown, evidence({"own": saying(grown)}, 300.0), joined)
+    assert usable(judged, grown) == {10, 11, 12, 20, 21}
 
 
 def test_one_of_three_observers_changes_nothing() -> None:
