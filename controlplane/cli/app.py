@@ -16,6 +16,7 @@ from controlplane.cli import (
     changes,
     connection,
     decisions,
+    emergency,
     envoy,
     failures,
     findings,
@@ -82,7 +83,7 @@ render.register(app)
 audit.register(app)
 alerts.register(app)
 replay.register(app)
-intents.register(app)
+emergency.register(app)
 training.register(models.app)
 reports.register(models.app)
 for part in (route_life, gray_release, route_history, route_match, route_files):
@@ -95,6 +96,7 @@ app.add_typer(models.app, name="models")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(routes.app, name="routes")
 app.add_typer(envoy.app, name="envoy")
+app.add_typer(intents.app, name="intents")
 app.add_typer(scenarios.app, name="scenarios")
 app.add_typer(changes.app, name="changes")
 app.add_typer(webhooks.app, name="webhooks")

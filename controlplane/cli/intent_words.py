@@ -11,11 +11,10 @@ def show(intent: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         output.emit(intent)
         return
-    target = " ".join(f"{kind}/{name}" for kind, name in intent["target"].items() if name)
     output.facts(
         (
             ("intent", intent["id"]),
-            ("target", target or "fleet"),
+            ("target", target_words(intent["target"])),
             ("state", intent["state"]),
             ("ended as", intent["ending"]),
             ("author", intent["author"]),
@@ -74,6 +73,11 @@ def show_forecast(forecast: Mapping[str, Any], as_json: bool) -> None:
             for pool in forecast["pools"]
         ),
     )
+
+
+def target_words(target: Mapping[str, str]) -> str:
+    """What an intent is about: each named part, or `fleet`."""
+    return " ".join(f"{kind}/{name}" for kind, name in target.items() if name) or "fleet"
 
 
 def _limit(one: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ import typer
 from controlplane.cli import output
 from controlplane.cli.connection import JsonOption, ReasonOption, connect
 from controlplane.cli.declared import FileOption, NameArgument, body_of, with_reason
-from controlplane.cli.intent_words import show_forecast
+from controlplane.cli.intent_words import show_forecast, target_words
 from controlplane.cli.paths import path_of
 
 SCENARIOS = "/v1/scenarios"
@@ -61,8 +61,7 @@ def forecast(context: typer.Context, name: NameArgument, as_json: JsonOption = F
         output.emit(found)
         return
     for step in found:
-        target = " ".join(f"{k}/{v}" for k, v in step["order"]["target"].items() if v)
-        print(f"# {step['order']['kind']} {target or 'fleet'}")
+        print(f"# {step['order']['kind']} {target_words(step['order']['target'])}")
         show_forecast(step["forecast"], as_json=False)
         print()
 

@@ -73,6 +73,8 @@ def test_every_kind_has_its_command(declared: Run, words: tuple[str, ...]) -> No
         (("pin", "tickets", "beijing-1=x"), 2),
         (("preset", "magic", "tickets"), 2),
         (("preset", "waiting_room", "tickets"), 5),
+        (("preset", "rate_limit", "tickets"), 5),
+        (("pin", "tickets", "beijing-1=inf"), 2),
         (("failover", "mars"), 3),
         (("rollback", "99"), 3),
         (("intents", "show", "nothing-1"), 3),
