@@ -2,7 +2,7 @@
 
 The residual network corrects the queue laws at projected loads, so it must be trained on exactly
 those. Vectorised over the rows of a data set; the same formulas as
-domain.strategies.projection and domain.strategies.networks, which a test compares.
+domain.strategies.center_use and domain.strategies.networks, which a test compares.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.features import CenterColumns, design_matrix
-from controlplane.domain.strategies.projection import MEMORY_PERIODS
+from controlplane.domain.strategies.center_use import MEMORY_PERIODS
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms, utilization
 from training.dataset import CenterSeries, Dataset
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.candidates import GRID
+from controlplane.domain.strategies.center_use import MEMORY_PERIODS
 from controlplane.domain.strategies.greybox import RESIDUAL_LIMIT
-from controlplane.domain.strategies.projection import MEMORY_PERIODS
 from controlplane.domain.strategies.queue_law import CenterLaw
 from models.artifact import ModelArtifact
 from models.forward import predict

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from controlplane.domain.guardrails.draft import NEGLIGIBLE, distance, predicted_ms
-from controlplane.domain.strategies.projection import SATURATED, declared_uses
+from controlplane.domain.strategies.center_use import SATURATED, declared_uses
 from controlplane.domain.strategies.rules import max_known
 from controlplane.domain.strategies.situation import Proposal, Shares, Situation, once
 from controlplane.domain.telemetry import load_measure, reading

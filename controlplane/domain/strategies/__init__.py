@@ -1,7 +1,8 @@
 """Strategies: each proposes the shares of one service, from the same situation.
 
 - situation: what every strategy is told, and what it answers (`Situation`, `Proposal`)
-- projection: recent load and use of each data centre, and what they become at other shares
+- center_use: recent load and use of each data centre
+- projection: what they become at other shares, and in the coming cycle
 - tenancy: what the services on shared pools put on them
 - queue_law: response time of a data centre as a function of its utilisation
 - candidates: the 61 ratios, and the choice among them by prediction and the way there

@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controlplane.domain.strategies.projection import recent
+from controlplane.domain.strategies.center_use import recent
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_at_cpu_ms
 from controlplane.domain.strategies.situation import Center, Situation
 

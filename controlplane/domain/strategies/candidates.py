@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from controlplane.domain.strategies.projection import CenterUse, projected_loads, worth_of_gain
+from controlplane.domain.strategies.center_use import CenterUse
+from controlplane.domain.strategies.projection import projected_loads, worth_of_gain
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
 from controlplane.domain.strategies.rules import failed
 from controlplane.domain.strategies.situation import CurvePoint, Note, Proposal, Situation

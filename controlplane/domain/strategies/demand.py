@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controlplane.domain.services import StrategyName
-from controlplane.domain.strategies.projection import recent
+from controlplane.domain.strategies.center_use import recent
 from controlplane.domain.strategies.regions import SourceRegion, in_force, summed
 from controlplane.domain.strategies.situation import Center, Shares, Situation
 from controlplane.domain.telemetry import Sample, load_measure, mean, reading

@@ -12,8 +12,8 @@ from controlplane.domain.features import CENTERS
 from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies import rules
 from controlplane.domain.strategies.candidates import choose, objective
+from controlplane.domain.strategies.center_use import declared_uses
 from controlplane.domain.strategies.observed import observed_laws as laws_of
-from controlplane.domain.strategies.projection import declared_uses
 from controlplane.domain.strategies.situation import Note, Proposal, Situation
 from controlplane.domain.strategies.spread import spread, without_model
 

@@ -12,9 +12,9 @@ from controlplane.domain.features import CENTERS
 from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.anchoring import anchored
 from controlplane.domain.strategies.candidates import GRID, NO_SPREADS, choose, objective
+from controlplane.domain.strategies.center_use import fitted_uses, trusted_laws
 from controlplane.domain.strategies.fallback import fall_back
 from controlplane.domain.strategies.networks import projected_rows, without_share
-from controlplane.domain.strategies.projection import fitted_uses, trusted_laws
 from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.strategies.rules import hold, missing_metrics, with_notes
 from controlplane.domain.strategies.situation import LearnedModel, Note, Proposal, Situation

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from controlplane.domain.features import CenterColumns, center_columns, design_matrix
 from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.candidates import GRID, choose
-from controlplane.domain.strategies.fallback import fall_back
-from controlplane.domain.strategies.projection import (
+from controlplane.domain.strategies.center_use import (
     declared_law,
     declared_uses,
     observed_shares,
@@ -20,6 +19,7 @@ from controlplane.domain.strategies.projection import (
     trusted_laws,
     window_shares,
 )
+from controlplane.domain.strategies.fallback import fall_back
 from controlplane.domain.strategies.rules import hold, missing_metrics
 from controlplane.domain.strategies.situation import Network, Note, Proposal, Situation
 

@@ -11,12 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from controlplane.domain.strategies.projection import (
-    CenterUse,
-    declared_law,
-    declared_uses,
-    recent,
-)
+from controlplane.domain.strategies.center_use import CenterUse, declared_law, declared_uses, recent
 from controlplane.domain.strategies.queue_law import CenterLaw, waiting
 from controlplane.domain.strategies.situation import Center, Situation
 from controlplane.domain.telemetry import load_measure, reading

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from controlplane.domain.services import RegionalRule, Service, StrategyName
+from controlplane.domain.strategies.center_use import SMALLEST_PART
 from controlplane.domain.strategies.demand import since_move
-from controlplane.domain.strategies.projection import SMALLEST_PART
 from controlplane.domain.strategies.situation import Note, Situation
 from controlplane.domain.telemetry import Sample, load_measure, mean, reading
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from controlplane.domain.services import StrategyName
-from controlplane.domain.strategies.projection import CenterUse, declared_uses
+from controlplane.domain.strategies.center_use import CenterUse, declared_uses
 from controlplane.domain.strategies.situation import Note, Proposal, Shares, Situation
 
 # Difference of utilisation that is not worth a move; below it the equaliser only follows noise.

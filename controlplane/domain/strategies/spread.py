@@ -12,13 +12,9 @@ from numpy.typing import NDArray
 
 from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.allocation import HUNDREDTHS, Bounds, allocated
+from controlplane.domain.strategies.center_use import declared_uses, fitted_uses, trusted_laws
 from controlplane.domain.strategies.observed import observed_laws
-from controlplane.domain.strategies.projection import (
-    declared_uses,
-    fitted_uses,
-    projected_loads,
-    trusted_laws,
-)
+from controlplane.domain.strategies.projection import projected_loads
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
 from controlplane.domain.strategies.rules import (
     cpu_equalizer,

@@ -10,11 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from controlplane.domain.services import Service
-from controlplane.domain.strategies.projection import (
-    SATURATED,
-    SMALLEST_PART,
-    newest_periods,
-)
+from controlplane.domain.strategies.center_use import SATURATED, SMALLEST_PART, newest_periods
 from controlplane.domain.strategies.queue_law import CenterLaw, busy_part
 from controlplane.domain.strategies.situation import Shares
 from controlplane.domain.telemetry import Sample, ServiceWindow, mean, reading

@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 
 from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.candidates import GRID, objective
-from controlplane.domain.strategies.projection import fitted_uses, projected_loads
+from controlplane.domain.strategies.center_use import fitted_uses
+from controlplane.domain.strategies.projection import projected_loads
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import LearnedModel, Situation
 from controlplane.domain.topology import Role

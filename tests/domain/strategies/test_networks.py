@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from controlplane.domain.features import FEATURE_NAMES
 from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.candidates import GRID
+from controlplane.domain.strategies.center_use import observed_shares
 from controlplane.domain.strategies.networks import projected_rows
-from controlplane.domain.strategies.projection import observed_shares
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import LearnedModel, Muster, Network
 from controlplane.domain.topology import Role

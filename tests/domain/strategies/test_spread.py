@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from controlplane.domain.guardrails.draft import predicted_ms
 from controlplane.domain.services import StrategyName
 from controlplane.domain.strategies.allocation import allocated
-from controlplane.domain.strategies.projection import trusted_laws
+from controlplane.domain.strategies.center_use import trusted_laws
 from controlplane.domain.strategies.queue_law import CenterLaw, response_time_ms
 from controlplane.domain.strategies.registry import propose
 from controlplane.domain.strategies.situation import GRID_OF_MANY, LearnedModel, Muster, Situation

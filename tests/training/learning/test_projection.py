@@ -7,8 +7,8 @@ import pytest
 
 from controlplane.domain.services import Cluster, Endpoint, Service
 from controlplane.domain.strategies.candidates import GRID, objective
+from controlplane.domain.strategies.center_use import fitted_uses
 from controlplane.domain.strategies.networks import projected_rows
-from controlplane.domain.strategies.projection import fitted_uses
 from controlplane.domain.strategies.queue_law import CenterLaw
 from controlplane.domain.strategies.situation import Center, LearnedModel, Situation
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended
