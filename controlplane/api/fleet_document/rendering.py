@@ -7,8 +7,8 @@ import dataclasses
 from collections.abc import Mapping
 from enum import StrEnum
 
-from controlplane.api.fleet_document.routes import rfc3339
 from controlplane.api.fleet_document.sections import FLEET_KEYS
+from controlplane.api.fleet_document.times import rfc3339
 from controlplane.api.yaml_text import yaml_text
 from controlplane.domain.fleet_order import normalized, ordered
 from controlplane.domain.routing.callers.policies import Grant, Jwt

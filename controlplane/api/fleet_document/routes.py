@@ -1,4 +1,4 @@
-"""The parts of a fleet document about traffic: routes, whitelists and L4 routes.
+"""The parts of a fleet document about HTTP traffic: routes and whitelists.
 
 Called by `sections`, and by the API for a single route. `conditions` reads what a request must be
 like, `actions` what happens with it.
@@ -7,7 +7,6 @@ like, `actions` what happens with it.
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from controlplane.api.fleet_document import actions
 from controlplane.api.fleet_document.conditions import (
@@ -31,7 +30,6 @@ from controlplane.api.fleet_document.reading import (
     Place,
     Unique,
     UniqueNames,
-    choice,
     fields,
     integer,
     matching,
@@ -40,12 +38,11 @@ from controlplane.api.fleet_document.reading import (
     reference,
     text_of,
 )
+from controlplane.api.fleet_document.times import LATEST_S, time
 from controlplane.domain.fleet_order import ordered
 from controlplane.domain.routing.compiling.prefix_keys import MOST_REPETITIONS, repetitions
 from controlplane.domain.routing.route import (
     Condition,
-    L4Protocol,
-    L4Route,
     PathMatch,
     Route,
     RouteCheck,
@@ -94,12 +91,8 @@ REQUEST_PATH = matching(
 )
 REQUEST_HOST = matching(re.compile(r"[!-~]{1,255}", re.ASCII), "a host as a client names it")
 ADDRESS = matching(re.compile(r"[0-9a-fA-F.:]{2,45}", re.ASCII), "an IP address")
-TIME = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
-    r"([Zz]|[+-][0-9]{2}:[0-9]{2})",
-    re.ASCII,
-)
 MOST_TTL_S = 366.0 * 86_400
+TTL_RULE = f"a number of seconds above 0, up to {MOST_TTL_S:.0f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,32 +215,6 @@ def _validity(entries: Fields, now_s: float) -> tuple[float | None, float | None
     return begins, ends
 
 
-# What `rfc3339` can write: with its zone a time may be in the year 0 or 10000.
-EARLIEST_S = datetime(1, 1, 1, tzinfo=UTC).timestamp()
-LATEST_S = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
-TTL_RULE = f"a number of seconds above 0, up to {MOST_TTL_S:.0f}"
-
-
-def time(place: Place) -> float:
-    """A time of RFC 3339 as UTC epoch seconds."""
-    text = text_of(place) or ""
-    try:
-        if TIME.fullmatch(text) is None:
-            raise ValueError(text)
-        found = datetime.fromisoformat(text.upper()).timestamp()
-        if not EARLIEST_S <= found <= LATEST_S:
-            raise ValueError(text)
-        return found
-    except (ValueError, OverflowError):
-        place.report("a time with its zone, as 2030-12-31T08:00:00Z")
-        return 0.0
-
-
-def rfc3339(time_s: float) -> str:
-    """UTC epoch seconds as `time` reads them."""
-    return datetime.fromtimestamp(time_s, UTC).isoformat().replace("+00:00", "Z")
-
-
 def _checks(place: Place) -> tuple[RouteCheck, ...]:
     return tuple(_check(item) for item in place.items("a list of test requests"))
 
@@ -285,34 +252,3 @@ def whitelists(place: Place) -> tuple[Whitelist, ...]:
             )
         )
     return tuple(found)
-
-
-def l4_routes(place: Place, around: Surroundings) -> tuple[L4Route, ...]:
-    """Ports, and TLS names on them, that go to services."""
-    ids, rules = UniqueNames(), Unique()
-    found = []
-    for item in place.items("a list of L4 routes"):
-        entries = fields(item, ("id", "service", "port", "protocol", "sni", "gateways"))
-        if "id" in entries.places:
-            ids.check(entries.places["id"])
-        read = _l4_route(entries, around)
-        for group in read.gateways or ("every group",):
-            for server in read.sni or ("*",):
-                rules.check(f"{read.protocol} port {read.port} {server} of {group}", item)
-        found.append(read)
-    return tuple(found)
-
-
-def _l4_route(entries: Fields, around: Surroundings) -> L4Route:
-    group = reference("gateway group", around.gateways)
-    read = L4Route(
-        id=entries.required("id", name, ""),
-        service=entries.required("service", reference("service", around.services), ""),
-        port=entries.required("port", integer(1, 65_535), 1),
-        protocol=entries.optional("protocol", choice(L4Protocol), L4Protocol.TCP),
-        sni=entries.optional("sni", hosts, ()),
-        gateways=entries.optional("gateways", several(group, "gateway groups"), ()),
-    )
-    if read.sni and read.protocol is not L4Protocol.TCP:
-        entries.places["sni"].report("for TCP only; UDP has no TLS name", "beside UDP")
-    return read

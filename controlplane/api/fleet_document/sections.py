@@ -13,6 +13,7 @@ from controlplane.api.fleet_document.clusters import (
 )
 from controlplane.api.fleet_document.consumers import Declared, consumer
 from controlplane.api.fleet_document.findings import listed
+from controlplane.api.fleet_document.l4_routes import l4_routes
 from controlplane.api.fleet_document.nodes import Listing, Node, Scalar, Table
 from controlplane.api.fleet_document.reading import (
     Place,
@@ -24,7 +25,7 @@ from controlplane.api.fleet_document.reading import (
     name,
     reference,
 )
-from controlplane.api.fleet_document.routes import Surroundings, l4_routes, routes, whitelists
+from controlplane.api.fleet_document.routes import Surroundings, routes, whitelists
 from controlplane.api.fleet_document.services import service
 from controlplane.api.fleet_document.sources import source
 from controlplane.api.fleet_document.zones import certificate, check_zones, zone
