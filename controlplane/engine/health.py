@@ -122,9 +122,11 @@ class HealthWatch:
         """Judge soon: an order changed."""
         self._poked.set()
 
-    def observe(self, observer: str, opinions: Mapping[EndpointKey, Opinion]) -> None:
+    def observe(
+        self, observer: str, opinions: Mapping[EndpointKey, Opinion], token: str = ""
+    ) -> None:
         """Take everything that another observer says; what it no longer says is over."""
-        report = Report(observer=observer, heard_s=self._now(), opinions=opinions)
+        report = Report(observer=observer, heard_s=self._now(), opinions=opinions, token=token)
         self._touched |= self.observers.observe(report)
         self._poked.set()
 
@@ -278,8 +280,8 @@ class HealthWatch:
         self._touched.update(one.name for one in self._fleets.current.fleet.services)
 
 
-def _standing(found: Sequence[ObserverHealth]) -> list[tuple[str, ObserverState]]:
-    return [(one.name, one.state) for one in found]
+def _standing(found: Sequence[ObserverHealth]) -> list[tuple[str, ObserverState, str]]:
+    return [(one.name, one.state, one.token) for one in found]
 
 
 def _told(health: Health) -> object:

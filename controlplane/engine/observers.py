@@ -52,7 +52,6 @@ class Observers:
         self._budget = budget
         self._gateways = gateways
         self._others: dict[str, Report] = {}
-        self._voices: dict[str, str] = {}
         self.checks: Mapping[EndpointKey, HealthCheck] = {}
         self._seeds: dict[EndpointKey, Checked] = {}
         self.plan = IDLE
@@ -64,11 +63,12 @@ class Observers:
         unknown = dict.fromkeys(known, Opinion(verdict=Verdict.UNKNOWN))
         for one in health.observers:
             if one.name != OWN_NAME:
-                report = Report(observer=one.name, heard_s=one.heard_s, opinions=unknown)
-                self._others[one.name] = report
+                self._others[one.name] = Report(
+                    observer=one.name, heard_s=one.heard_s, opinions=unknown, token=one.token
+                )
 
     def admit(self, observer: str, token: str, now_s: float) -> None:
-        """Let a token speak as an observer from now on.
+        """See that a token may speak as an observer.
 
         Raises:
             Conflict: another token speaks as that observer, and is heard.
@@ -81,15 +81,14 @@ class Observers:
                 f"there are {len(self._others)} observers, at most {MOST_OBSERVERS} may be: let "
                 "one leave, or wait until one that is silent is forgotten",
             )
-        taken = self._voices.get(observer, token) != token
-        if before is not None and taken and abs(now_s - before.heard_s) < self._rules.silent_s:
+        if before is None or before.token in ("", token):
+            return
+        if abs(now_s - before.heard_s) < self._rules.silent_s:
             raise Conflict(
                 "observer_name_taken",
                 f"another token reports as {observer}: give this observer another name with "
                 "--name, or stop the other one",
             )
-        known = {name: one for name, one in self._voices.items() if name in self._others}
-        self._voices = {**known, observer: token}
 
     def observe(self, report: Report) -> set[str]:
         """Take everything that another observer says; the services of which it changed its mind."""
@@ -131,25 +130,31 @@ class Observers:
     @property
     def shared_by(self) -> str:
         """Changes whenever another observer may have to probe something else."""
-        names = ",".join(sorted(self._names()))
+        names = sorted(self._tokens().items())
         return hashlib.sha256(f"{self.plan} {names}".encode()).hexdigest()[:16]
 
     def targets(self, observer: str) -> dict[EndpointKey, HealthCheck]:
-        """What an observer should probe: everything, or the part that it is elected for."""
-        names = self._names()
-        count = self.plan.observers
+        """What an observer should probe: everything, or the part that it is elected for.
+
+        Tokens are elected, and one observer of each: many names ask no more than one.
+        """
+        tokens, count = self._tokens(), self.plan.observers
         # Who has not reported yet is in no plan; its first report changes the plan.
-        if count >= len(names) or observer not in names:
+        if count >= len(tokens) or observer not in tokens:
             return dict(self.checks)
+        voices, own = set(tokens.values()), tokens[observer]
+        beside = [name for name, token in tokens.items() if token == own]
         return {
             key: check
             for key, check in self.checks.items()
-            if observer in elected(f"{key.service} {key.name}", names, count)
+            if own in elected(f"{key.service} {key.name}", voices, count)
+            and observer in elected(f"{key.service} {key.name}", beside, 1)
         }
 
-    def _names(self) -> set[str]:
-        own = () if self.prober is None else (OWN_NAME,)
-        return {*self._others, *own}
+    def _tokens(self) -> dict[str, str]:
+        """Whose token each observer reports with, by name; its own name without one."""
+        own = {} if self.prober is None else {OWN_NAME: OWN_NAME}
+        return own | {name: one.token or name for name, one in self._others.items()}
 
     def _load(self) -> ProbeLoad:
         rates = [1_000 / check.interval_ms for check in self.checks.values()]
@@ -157,7 +162,7 @@ class Observers:
             total_per_s=sum(rates),
             fastest_per_s=max(rates, default=0.0),
             gateways=self._gateways(),
-            observers=len(self._names()),
+            observers=len(self._tokens()),
         )
 
 

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx
+
 from benchmarks.live_envoy import Child
 from tests.acceptance.served import Site, program
 
@@ -82,11 +84,17 @@ class Targets:
 
 
 @contextlib.asynccontextmanager
-async def observer(site: Site, name: str, *commands: str) -> AsyncIterator[Child]:
-    """`signalbox observe` as a process, with the gateway's token."""
+async def observer(
+    site: Site, api: httpx.AsyncClient, name: str, *commands: str
+) -> AsyncIterator[Child]:
+    """`signalbox observe` as a process, with a token of its own."""
     url = f"http://127.0.0.1:{site.ports.api}"
-    token = str(site.folder / "token")
-    words = ["controlplane", "--url", url, "--token-file", token, "observe", "--name", name]
+    token = site.folder / f"{name}.token"
+    wish = {"name": name, "role": "gateway", "reason": "test"}
+    answer = await api.post("/v1/tokens", json=wish)
+    assert answer.is_success, answer.text
+    token.write_text(answer.json()["secret"])
+    words = ["controlplane", "--url", url, "--token-file", str(token), "observe", "--name", name]
     for command in commands:
         words += ["--command", command]
     async with program(words, dict(os.environ), Path(site.folder / f"{name}.log")) as child:

@@ -94,10 +94,9 @@ async def three_observers(
         site.api() as api,
     ):
         await site.apply(api, document(site, **service))
-        await site.gateway_token(api)
         async with (
-            observer(site, "rack-1", *commands("rack-1")) as first,
-            observer(site, "rack-2", *commands("rack-2")) as second,
+            observer(site, api, "rack-1", *commands("rack-1")) as first,
+            observer(site, api, "rack-2", *commands("rack-2")) as second,
         ):
             await until(lambda: heard(api, 3), "three observers are heard")
             await until(lambda: well(api), "everything is well")

@@ -91,7 +91,7 @@ async def test_nobody_speaks_in_our_name(house: House, admin: httpx.AsyncClient)
     assert (await admin.post("/v1/observations", json={"observer": "a b"})).status_code == 422
 
 
-async def test_outcomes_of_two_clients_take_a_cluster_out(
+async def test_outcomes_of_two_tokens_take_a_cluster_out(
     house: House, admin: httpx.AsyncClient
 ) -> None:
     await house.declare()
@@ -99,9 +99,10 @@ async def test_outcomes_of_two_clients_take_a_cluster_out(
     await report(admin, "a")
     house.health.look()
     row = {"service": "tickets", "datacenter": "beijing-1", "served": 1, "error": 40, "timeout": 9}
-    for client in ("shop-1", "shop-2", "shop-1"):
-        answer = await admin.post("/v1/outcomes", json={"client": client, "outcomes": [row]})
-        assert answer.status_code == 202
+    async with house.client(AccessRole.GATEWAY) as gateway:
+        for client in (admin, gateway, admin):
+            answer = await client.post("/v1/outcomes", json={"client": "shop", "outcomes": [row]})
+            assert answer.status_code == 202
     house.health.look()
     assert house.health.picture.down("tickets", "beijing-1")
     states = {one.state for one in house.health.picture.endpoints().values()}
@@ -145,3 +146,39 @@ async def test_there_is_a_limit_to_observers(house: House, admin: httpx.AsyncCli
     answer = await admin.post("/v1/observations", json={"observer": "one-more"})
     assert (answer.status_code, answer.json()["code"]) == (403, "observers_full")
     assert (await admin.post("/v1/observations", json={"observer": "rack-0"})).status_code == 202
+
+
+async def test_one_token_is_one_observer_whatever_names_it_gives(
+    house: House, admin: httpx.AsyncClient
+) -> None:
+    await house.declare()
+    house.health.look()
+    await report(admin, "own")
+    async with house.client(AccessRole.GATEWAY) as gateway:
+        for name in ("rack-1", "rack-2", "rack-3"):
+            await report(gateway, name, *EAST)
+    house.health.look()
+    assert house.health.picture.centers["beijing-1"].down is False
+    (found,) = house.instruments.findings.standing()
+    assert found.observation.code == "observers_share_token"
+    assert "rack-1, rack-2, rack-3" in found.observation.message
+    await report(admin, "own", *EAST)
+    house.health.look()
+    assert house.health.picture.centers["beijing-1"].down
+
+
+async def test_clients_of_one_token_are_one_reporter(
+    house: House, admin: httpx.AsyncClient
+) -> None:
+    await house.declare()
+    house.health.look()
+    await report(admin, "a")
+    house.health.look()
+    row = {"service": "tickets", "datacenter": "beijing-1", "served": 1, "error": 40, "timeout": 9}
+    for client in ("shop-1", "shop-2", "shop-1"):
+        answer = await admin.post("/v1/outcomes", json={"client": client, "outcomes": [row]})
+        assert answer.status_code == 202
+    house.health.look()
+    assert not house.health.picture.down("tickets", "beijing-1")
+    codes = {f.observation.code for f in house.instruments.findings.standing()}
+    assert codes == {"requests_fail_for_one"}

@@ -63,7 +63,7 @@ async def send_observations(
     if sent.leaving:
         health.leave(sent.observer)
     else:
-        health.observe(sent.observer, opinions)
+        health.observe(sent.observer, opinions, caller.token_id)
     return ObservationsTaken(
         accepted=len(opinions),
         unknown=len(sent.opinions) - len(opinions),

@@ -65,9 +65,12 @@ class OutcomeOut(Wire):
 
 @router.post("/outcomes", status_code=status.HTTP_202_ACCEPTED)
 async def send_outcomes(
-    services: Services, _caller: SampleSender, sent: OutcomesIn
+    services: Services, caller: SampleSender, sent: OutcomesIn
 ) -> OutcomesTaken:
-    """Take what a client counted. What is not declared any more is left out."""
+    """Take what a client counted. What is not declared any more is left out.
+
+    For health all clients of one token are one reporter: a name is free to choose.
+    """
     now_s = services.instruments.now()
     accepted = 0
     # Rows about one cluster are one word about it, however often a report repeats them.
@@ -83,7 +86,7 @@ async def send_outcomes(
             told[cluster] = served + counts[Outcome.SERVED], earlier + failed
             accepted += 1
     for cluster, (served, failed) in told.items():
-        services.health.tell(sent.client, cluster, served, failed)
+        services.health.tell(caller.token_id, cluster, served, failed)
     return OutcomesTaken(accepted=accepted, unknown=len(sent.outcomes) - accepted)
 
 

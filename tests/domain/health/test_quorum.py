@@ -24,12 +24,12 @@ H, U, N = Verdict.HEALTHY, Verdict.UNHEALTHY, Verdict.UNKNOWN
 HEARD, SILENT, BLIND = ObserverState.HEARD, ObserverState.SILENT, ObserverState.BLIND
 
 
-def report(name: str, *verdicts: Verdict, heard_s: float = 100.0) -> Report:
+def report(name: str, *verdicts: Verdict, heard_s: float = 100.0, token: str = "") -> Report:
     opinions = {
         key: Opinion(verdict=one, words="refused" if one is U else "", flapping=one is U)
         for key, one in zip(KEYS, verdicts, strict=False)
     }
-    return Report(observer=name, heard_s=heard_s, opinions=opinions)
+    return Report(observer=name, heard_s=heard_s, opinions=opinions, token=token)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,50 @@ def test_one_that_is_not_believed_counts_among_those_who_were_asked() -> None:
     assert agreed(KEYS[0], reports, frozenset({"a", "c"})) == NO_AGREEMENT
     assert agreed(KEYS[0], reports, frozenset({"a", "b"})).verdict is U
     assert agreed(KEYS[1], reports, frozenset({"a", "b"})) == NO_AGREEMENT
+
+
+@pytest.mark.parametrize(
+    ("shared", "alone", "believed", "agreement"),
+    [
+        ((U, U, U), (H,), "abcx", None),
+        ((U, U, U), (U,), "abcx", U),
+        ((U, U, H), (U,), "abcx", U),
+        ((U, H), (U,), "abx", None),
+        ((U, H), (H, H), "abxy", H),
+        ((U, H), (U,), "ax", U),
+        ((U, U), (U,), "x", None),
+        ((U, U), (), "ab", U),
+    ],
+    ids=[
+        "three names are no majority",
+        "agree with another",
+        "most of them speak for all",
+        "a tie among them says nothing",
+        "a tie among them is outvoted",
+        "who is silent among them is left out",
+        "silent altogether they count as one that was asked",
+        "alone they are all there is",
+    ],
+)
+def test_observers_of_one_token_count_as_one(
+    shared: tuple[Verdict, ...],
+    alone: tuple[Verdict, ...],
+    believed: str,
+    agreement: Verdict | None,
+) -> None:
+    reports = [report(n, one, token="t") for n, one in zip("abc", shared, strict=False)]
+    reports += [report(n, one) for n, one in zip("xy", alone, strict=False)]
+    assert agreed(KEYS[0], reports, frozenset(believed)).verdict is agreement
+
+
+def test_silent_names_of_one_token_hold_nobody_up() -> None:
+    silent = [report(n, H, heard_s=0.0, token="t") for n in "abc"]
+    found = observers([*silent, report("x", H), report("y", H)], 100.0, RULES)
+    assert [one.token for one in found] == ["t", "t", "t", "", ""]
+    assert not majority_lost(found)
+    assert majority_lost(found[:4])
+    # One that is heard speaks for the token.
+    assert not majority_lost(observers([*silent, report("d", H, token="t")], 100.0, RULES))
 
 
 def test_only_observers_that_know_an_endpoint_are_asked() -> None:

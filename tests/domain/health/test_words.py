@@ -100,6 +100,24 @@ def test_a_lost_majority_is_an_alarm() -> None:
     ]
 
 
+def test_names_of_one_token_are_no_majority_that_was_lost() -> None:
+    health = next_picture(SHOP, evidence({name: saying(SHOP) for name in "abcx"}))
+    shared = [replace(one, token="t") for one in health.observers[:3]]
+    silent = [replace(one, state=ObserverState.SILENT) for one in shared[:2]]
+    (found,) = (
+        one
+        for one in observations(replace(health, observers=(*shared, health.observers[3])), 100.0)
+        if one.code == "observers_share_token"
+    )
+    assert found.subject == "token/t"
+    assert found.message.startswith("3 observers report with this token: a, b, c; ")
+    # Held for a moment by the one that fell silent just now: what lasts is no majority.
+    late = replace(health.observers[3], state=ObserverState.SILENT, since_s=102.0)
+    health = replace(health, observers=(*silent, shared[2], late), held=True)
+    assert "observers_lost" not in {one for one, _ in codes(health, 103.0)}
+    assert "observers_lost" in {one for one, _ in codes(health, 105.0)}
+
+
 def test_what_a_single_reporter_sees_is_told() -> None:
     found = requests_fail_for_one(("shop", "east", "blue"), Passive(ratio=0.625, alone=True))
     assert found.subject == "service/shop datacenter/east cluster/blue"
