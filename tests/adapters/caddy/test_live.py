@@ -1,12 +1,9 @@
 """A real Caddy behind its admin API: what it decides, does, refuses and keeps."""
 
-import contextlib
 import json
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -32,47 +29,13 @@ from controlplane.domain.services import LoadBalancing
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import Fleet
 from controlplane.ports.outside import Artifact
+from tests.echo_service import echo
 from tests.live_proxies import Client, caddy, free_port
 from tests.proxied_site import GROUP, fleet, service, snapshot
 
 EXPRESSION = PathMatchType.REGULAR_EXPRESSION
 ALL = Route(id="all", service="web")
 ANYTHING = {"handler": "static_response", "status_code": 418}
-
-
-class Echo(BaseHTTPRequestHandler):
-    """Answers with what reached it."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        told = {"port": self.server.server_address[1], "path": self.path, "headers": headers}
-        body = json.dumps(told).encode()
-        self.send_response(200)
-        self.send_header("content-length", str(len(body)))
-        self.send_header("x-own", "1")
-        # A server that has ended answers on connections that are open still.
-        self.send_header("connection", "close")
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
-
-
-@contextlib.contextmanager
-def echo(port: int) -> Iterator[None]:
-    server = ThreadingHTTPServer(("127.0.0.1", port), Echo)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 @dataclass(slots=True, kw_only=True)

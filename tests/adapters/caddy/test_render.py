@@ -20,6 +20,7 @@ from controlplane.domain.routing.route import (
 )
 from controlplane.domain.services import LoadBalancing, StickyMode
 from controlplane.domain.snapshot import assemble
+from tests.golden import assert_golden
 from tests.proxied_site import GROUP, fleet, snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -27,14 +28,8 @@ OPTIONS = CaddyOptions(group=GROUP)
 
 
 def test_golden() -> None:
-    """Compare with the committed text; after a wanted change, delete it and run once."""
     text = dict(render(snapshot(fleet()), OPTIONS).parts)["caddy.json"].decode()
-    path = GOLDEN / "caddy.json"
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-        pytest.fail(f"{path.name} was missing and is written now: look at it and commit it")
-    assert text == path.read_text()
+    assert_golden(GOLDEN / "caddy.json", text)
 
 
 def test_what_cannot_be_expressed_is_a_note() -> None:

@@ -21,6 +21,7 @@ from controlplane.domain.snapshot import Content, Snapshot, assemble
 from controlplane.domain.topology import GatewayGroup
 from controlplane.domain.xds import ResourceType
 from tests.adapters.envoy.site import SMALL, fleet, prefix, service, shuffled, snapshot
+from tests.golden import assert_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 MESSAGES = {
@@ -50,19 +51,13 @@ def test_weights_change_endpoints_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("kind", MESSAGES)
 def test_golden(kind: str) -> None:
-    """Compare with the committed text; after a wanted change, delete it and run once."""
     parts = Renderer().render(snapshot(SMALL, 1, 0.625)).parts
     text = "\n".join(
         f"# {name}\n{text_format.MessageToString(MESSAGES[kind].FromString(data))}"
         for name, data in parts
         if name.startswith(f"{kind}/")
     )
-    path = GOLDEN / f"{kind}.txtpb"
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-        pytest.fail(f"{path.name} was missing and is written now: look at it and commit it")
-    assert text == path.read_text()
+    assert_golden(GOLDEN / f"{kind}.txtpb", text)
 
 
 def test_weights_are_localities_and_a_centre_at_zero_stands_behind() -> None:

@@ -8,6 +8,7 @@ import pytest
 from controlplane.adapters.haproxy.quoting import comment, format_word, name, word
 from controlplane.adapters.haproxy.render import HaproxyOptions, render
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
+from tests.golden import assert_golden
 from tests.proxied_site import GROUP, fleet, snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -16,14 +17,8 @@ OPTIONS = HaproxyOptions(group=GROUP)
 
 @pytest.mark.parametrize("file", ["haproxy.cfg", "routes.map", "hosts.map", "suffixes.map"])
 def test_golden(file: str) -> None:
-    """Compare with the committed text; after a wanted change, delete it and run once."""
     text = dict(render(snapshot(fleet()), OPTIONS).parts)[file].decode()
-    path = GOLDEN / file
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-        pytest.fail(f"{path.name} was missing and is written now: look at it and commit it")
-    assert text == path.read_text()
+    assert_golden(GOLDEN / file, text)
 
 
 def test_what_cannot_be_expressed_is_a_note() -> None:

@@ -3,12 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from controlplane.adapters.nginx.quoting import comment, name, plain, without_names, word
 from controlplane.adapters.nginx.render import NginxOptions, render
 from controlplane.domain.routing.route import Condition, PathMatch, PathMatchType, Route
 from controlplane.domain.services import LoadBalancing
+from tests.golden import assert_golden
 from tests.proxied_site import GROUP, fleet, snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -16,14 +15,8 @@ OPTIONS = NginxOptions(group=GROUP)
 
 
 def test_golden() -> None:
-    """Compare with the committed text; after a wanted change, delete it and run once."""
     text = dict(render(snapshot(fleet()), OPTIONS).parts)["nginx.conf"].decode()
-    path = GOLDEN / "nginx.conf"
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-        pytest.fail(f"{path.name} was missing and is written now: look at it and commit it")
-    assert text == path.read_text()
+    assert_golden(GOLDEN / "nginx.conf", text)
 
 
 def test_what_cannot_be_expressed_is_a_note() -> None:

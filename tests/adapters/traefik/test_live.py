@@ -1,16 +1,12 @@
 """A real Traefik on the files that are rendered for it: what it does with routes and services."""
 
-import contextlib
 import json
 import socket
 import ssl
 import subprocess
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -33,45 +29,12 @@ from controlplane.domain.routing.tls import Certificate
 from controlplane.domain.routing.zones import Zone
 from controlplane.domain.services import HealthCheck, LoadBalancing
 from controlplane.domain.topology import GatewayGroup
+from tests.echo_service import echo
 from tests.live_proxies import Answer, Client, free_port, traefik
 from tests.proxied_site import GROUP, fleet, service, snapshot
 
 ALL = Route(id="all", service="web")
 EXACT = PathMatchType.EXACT
-
-
-class Echo(BaseHTTPRequestHandler):
-    """Answers with what reached it."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        told = {"port": self.server.server_address[1], "path": self.path, "headers": headers}
-        body = json.dumps(told).encode()
-        self.send_response(200)
-        self.send_header("content-length", str(len(body)))
-        self.send_header("x-own", "1")
-        self.send_header("connection", "close")
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
-
-
-@contextlib.contextmanager
-def echo(port: int) -> Iterator[None]:
-    server = ThreadingHTTPServer(("127.0.0.1", port), Echo)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class Site:
