@@ -37,7 +37,7 @@ async def test_a_migration_loses_nothing_and_an_abort_is_exactly_back(
         enter = stack.enter_async_context
         await enter(backend("east", site.ports.east))
         await enter(backend("west", site.ports.west))
-        await enter(site.serving(health_checks="off"))
+        await enter(site.serving())
         api = await enter(site.api())
         await site.declare(api)
         await enter(site.agent())

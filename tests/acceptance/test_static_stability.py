@@ -43,7 +43,7 @@ async def test_envoy_serves_without_the_control_plane_and_returns_to_it(
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(backend("east", ports.east))
         await stack.enter_async_context(backend("west", ports.west))
-        control_plane = await stack.enter_async_context(site.serving(health_checks="off"))
+        control_plane = await stack.enter_async_context(site.serving())
         api = await stack.enter_async_context(site.api())
         await site.declare(api)
         await stack.enter_async_context(site.agent())
@@ -70,7 +70,7 @@ async def test_envoy_serves_without_the_control_plane_and_returns_to_it(
             started = await stats(ports.admin, UPDATES)
             assert started == before, "an Envoy from the cache has the same resources"
             began = clock()
-            await stack.enter_async_context(site.serving(health_checks="off"))
+            await stack.enter_async_context(site.serving())
             await until(lambda: in_force(api, NODE, f"{NODE} (agent)"), "both are back")
             record_property("back_at_control_plane_s", round(clock() - began, 2))
             await asyncio.sleep(1.0)
@@ -94,7 +94,7 @@ async def test_a_control_plane_that_hangs_keeps_no_envoy_waiting(
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(backend("east", ports.east))
         await stack.enter_async_context(backend("west", ports.west))
-        control_plane = await stack.enter_async_context(site.serving(health_checks="off"))
+        control_plane = await stack.enter_async_context(site.serving())
         api = await stack.enter_async_context(site.api())
         await site.declare(api)
         await stack.enter_async_context(site.agent())
