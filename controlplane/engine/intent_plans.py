@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from controlplane.domain.failover.plan import Allocation, Plan, Verdict, plan
+from controlplane.domain.failover.placing import Allocation
+from controlplane.domain.failover.plan import Plan, Verdict, plan
 from controlplane.domain.failover.sessions import moved_sessions
 from controlplane.domain.instances.marking import Out, shunned
 from controlplane.domain.intents.demands import (

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controlplane.domain.failover.plan import Bearer, Demand
+from controlplane.domain.failover.demand import Bearer, Demand
 from controlplane.domain.intents.intent import Intent, Load
 from controlplane.domain.services import Cluster, Service, ServiceClass
 from controlplane.domain.snapshot import WeightSet

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controlplane.domain.failover.plan import Bearer, Demand, Plan, Verdict, plan
+from controlplane.domain.failover.demand import Bearer, Demand
+from controlplane.domain.failover.plan import Plan, Verdict, plan
 
 
 def demand(name: str, rate_rps: float | None, *bearers: Bearer, rank: int = 0) -> Demand:
