@@ -114,6 +114,14 @@ def _running(
         log.close()
 
 
+def until_listens(port: int) -> None:
+    """Wait for a further port of one that runs."""
+    end_s = time.monotonic() + START_S
+    while not _listens(port):
+        assert time.monotonic() < end_s, port
+        time.sleep(0.01)
+
+
 def _listens(port: int) -> bool:
     with socket.socket() as one:
         return one.connect_ex(("127.0.0.1", port)) == 0
