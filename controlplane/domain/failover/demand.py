@@ -16,7 +16,8 @@ class Bearer:
         share: of the service's traffic without the failover, 0..1.
         leaving: its traffic is taken away.
         usable: it can serve, and nothing else keeps traffic away from it.
-        cost: work of one request in units of the pool's capacity.
+        cost: work of one request in units of the pool's capacity, > 0; a request may cost more
+            in one pool than in another.
     """
 
     datacenter: str

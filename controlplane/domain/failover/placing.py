@@ -36,11 +36,13 @@ class Allocation:
 
 @dataclass(slots=True)
 class Book:
-    """What has been placed so far, in work per second.
+    """What has been placed so far.
 
     Attributes:
-        kept: of what stays where it is; moved: of what moves.
-        missing: service -> work without room.
+        rooms: pool -> work per second that it still bears below the ceiling; below 0 it is over it.
+        capacities: pool -> work per second, > 0.
+        kept: requests/s of a service that stay in a pool; moved: that move there.
+        missing: service -> requests/s without room.
     """
 
     demands: Sequence[Demand]
@@ -57,19 +59,19 @@ class Book:
         """
         for bearer in demand.bearers:
             if not bearer.leaving:
-                work = _work(demand, bearer) * bearer.share
-                self.kept[demand.service, bearer.pool] = work
-                self.rooms[bearer.pool] -= work
+                rate = _rate(demand) * bearer.share
+                self.kept[demand.service, bearer.pool] = rate
+                self.rooms[bearer.pool] -= rate * bearer.cost
 
     def move(self, demand: Demand) -> None:
         """Place what moves, tier by tier, in proportion to the shares, else to the capacities."""
-        left = math.fsum(_work(demand, b) * b.share for b in demand.bearers if b.leaving)
+        left = math.fsum(_rate(demand) * b.share for b in demand.bearers if b.leaving)
         for tier in _tiers(demand):
             weights = _weights(tier, self.capacities)
-            rooms = {bearer.pool: max(0.0, self.rooms[bearer.pool]) for bearer in tier}
-            for pool, part in spread(left, weights, rooms).items():
-                self._take(demand, pool, part)
-                left -= part
+            rooms = {b.pool: max(0.0, self.rooms[b.pool]) / b.cost for b in tier}
+            for pool, rate in spread(left, weights, rooms).items():
+                self._take(demand, pool, rate)
+                left -= rate
         self.missing[demand.service] = max(0.0, left)
 
     def press(self, demand: Demand) -> None:
@@ -89,8 +91,7 @@ class Book:
         missing = self.missing[demand.service]
         admitted = None
         if demand.rate_rps is not None and missing > NOTHING:
-            cost = demand.bearers[0].cost
-            admitted = max(0.0, demand.rate_rps - missing / cost)
+            admitted = max(0.0, demand.rate_rps - missing)
         return Allocation(
             service=demand.service,
             moved_share=min(1.0, moved_share),
@@ -105,11 +106,12 @@ class Book:
         there = placed.get((other.service, pool), 0.0)
         if missing <= NOTHING or there <= 0:
             return
-        part = min(there, missing + max(0.0, -self.rooms[pool]))
-        placed[other.service, pool] -= part
-        self.missing[other.service] += part
-        self.rooms[pool] += part
-        gained = min(missing, max(0.0, self.rooms[pool]))
+        cost, its_cost = _cost(demand, pool), _cost(other, pool)
+        given = min(there, (missing * cost + max(0.0, -self.rooms[pool])) / its_cost)
+        placed[other.service, pool] -= given
+        self.missing[other.service] += given
+        self.rooms[pool] += given * its_cost
+        gained = min(missing, max(0.0, self.rooms[pool]) / cost)
         self._take(demand, pool, gained)
         self.missing[demand.service] -= gained
 
@@ -129,15 +131,19 @@ class Book:
             return {b.datacenter: weights[b.pool] / whole for b in tier if weights[b.pool] > 0}
         return {}
 
-    def _take(self, demand: Demand, pool: str, part: float) -> None:
-        if part > 0:
+    def _take(self, demand: Demand, pool: str, rate: float) -> None:
+        if rate > 0:
             key = demand.service, pool
-            self.moved[key] = self.moved.get(key, 0.0) + part
-            self.rooms[pool] -= part
+            self.moved[key] = self.moved.get(key, 0.0) + rate
+            self.rooms[pool] -= rate * _cost(demand, pool)
 
 
-def _work(demand: Demand, bearer: Bearer) -> float:
-    return 0.0 if demand.rate_rps is None else demand.rate_rps * bearer.cost
+def _rate(demand: Demand) -> float:
+    return 0.0 if demand.rate_rps is None else demand.rate_rps
+
+
+def _cost(demand: Demand, pool: str) -> float:
+    return next(bearer.cost for bearer in demand.bearers if bearer.pool == pool)
 
 
 def _tiers(demand: Demand) -> list[list[Bearer]]:

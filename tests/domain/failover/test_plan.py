@@ -120,6 +120,28 @@ def test_the_cost_of_a_request_counts() -> None:
     assert one.admitted_rps == pytest.approx(42.5)
 
 
+def test_a_request_may_cost_less_where_it_goes() -> None:
+    made = plan([demand("shop", 60.0, east(cost=2.0), west())], CAPACITIES)
+    assert made.verdict is Verdict.GO
+    assert after(made, "west") == pytest.approx(0.6)
+
+
+def test_a_request_may_cost_more_where_it_goes() -> None:
+    made = plan([demand("shop", 60.0, east(), west(cost=2.0))], CAPACITIES)
+    (one,) = made.allocations
+    assert one.admitted_rps == pytest.approx(42.5)
+    assert after(made, "west") == pytest.approx(1.2)
+
+
+def test_who_gives_way_is_counted_by_its_own_cost() -> None:
+    critical = demand("pay", 50.0, east(), west(), rank=0)
+    other = demand("read", 30.0, east(0.0), west(1.0, cost=2.0), rank=1)
+    made = plan([critical, other], CAPACITIES)
+    by_name = {one.service: one for one in made.allocations}
+    assert by_name["pay"].admitted_rps is None
+    assert by_name["read"].admitted_rps == pytest.approx(17.5)
+
+
 def test_a_pool_that_was_over_its_ceiling_before_is_no_matter_of_the_plan() -> None:
     made = plan([demand("shop", 95.0, east(0.0), west(1.0))], CAPACITIES)
     assert made.verdict is Verdict.GO
