@@ -46,7 +46,7 @@ async def test_an_alert_moves_traffic_and_a_storm_makes_one_intent_for_each_targ
         enter = stack.enter_async_context
         await enter(backend("east", site.ports.east))
         await enter(backend("west", site.ports.west))
-        await enter(site.serving(health_checks="off"))
+        await enter(site.serving())
         api = await enter(site.api())
         await site.declare(api)
         await enter(site.agent())

@@ -84,8 +84,6 @@ class Restarts:
         settings = {
             "SIGNALBOX_HTTP_PORT": str(self.site.ports.api),
             "SIGNALBOX_ADS_PORT": str(self.site.ports.ads),
-            # What health finds out at each start is published too, and would be told as going back.
-            "SIGNALBOX_HEALTH_CHECKS": "off",
         }
         log = self.site.folder / "serve.log"
         self.child = await self.stack.enter_async_context(serving_on(self.disk, settings, log))
