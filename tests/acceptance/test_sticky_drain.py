@@ -118,7 +118,7 @@ async def live(
     async with contextlib.AsyncExitStack() as stack:
         for name in shares:
             await stack.enter_async_context(backend(name, ports[name]))
-        await stack.enter_async_context(site.serving(health_checks="off"))
+        await stack.enter_async_context(site.serving())
         api = await stack.enter_async_context(site.api())
         await site.apply(api, document)
         await site.gateway_token(api)
