@@ -14,6 +14,7 @@ CHANGES = "/v1/changes"
 STEERING = {
     "start": "Begin a planned change now.",
     "advance": "Begin the next stage, past a gate or a wait.",
+    "skip": "Begin the next stage without what the newest one could not do.",
     "pause": "Leave a change at its stage until it is resumed.",
     "resume": "Go on with a change that was paused.",
     "abort": "Undo all that a change has made, the newest first.",

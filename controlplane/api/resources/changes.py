@@ -27,6 +27,7 @@ class Steering(StrEnum):
 
     START = "start"
     ADVANCE = "advance"
+    SKIP = "skip"
     PAUSE = "pause"
     RESUME = "resume"
     ABORT = "abort"
@@ -82,7 +83,10 @@ async def plan_change(
 async def steer_change(
     *, services: Services, caller: Operator, name: Name, steering: Steering, wanted: ReasonIn
 ) -> ChangeOut:
-    """Start, advance past a gate, pause, resume or abort. An abort undoes all that was made."""
+    """Start, advance past a gate, skip a refused order, pause, resume or abort.
+
+    An abort undoes all that was made.
+    """
     changes = services.operations.changes
     event = ChangeEvent(steering.value)
     return _change(services, await changes.steer(name, event, caller, wanted.reason))

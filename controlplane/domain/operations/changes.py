@@ -40,6 +40,7 @@ class ChangeEvent(StrEnum):
 
     START = "start"
     ADVANCE = "advance"
+    SKIP = "skip"
     PAUSE = "pause"
     RESUME = "resume"
     ABORT = "abort"
@@ -57,6 +58,8 @@ NEXT: Mapping[tuple[ChangeState, ChangeEvent], ChangeState] = {
     (ChangeState.PAUSED, ChangeEvent.RESUME): ChangeState.RUNNING,
     # By hand, past a gate that holds.
     (ChangeState.PAUSED, ChangeEvent.ADVANCE): ChangeState.RUNNING,
+    # By hand, without what the newest stage could not do.
+    (ChangeState.PAUSED, ChangeEvent.SKIP): ChangeState.RUNNING,
     (ChangeState.PAUSED, ChangeEvent.ABORT): ChangeState.ABORTING,
     (ChangeState.ABORTING, ChangeEvent.ABORTED): ChangeState.ABORTED,
 }
@@ -173,17 +176,15 @@ class Seen:
 
 
 def advanced(change: Change, event: ChangeEvent, now_s: float, words: str = "") -> Change:
-    """The change after an event; `ADVANCE` and `START` begin the next stage.
+    """The change after an event; `START`, `ADVANCE` and `SKIP` begin the next stage.
 
     Raises:
-        Conflict: the event cannot happen in the change's state.
+        Conflict: the event cannot happen in the change's state, or would leave out an order.
     """
     state = state_after("change_state", NEXT, change.state, event, ("change", change.name))
-    if event in (ChangeEvent.START, ChangeEvent.ADVANCE):
-        if change.stage + 1 >= len(change.stages):
-            raise Conflict(
-                "change_state", f"change {change.name} is at its last stage: there is no next one"
-            )
+    if event in (ChangeEvent.START, ChangeEvent.ADVANCE, ChangeEvent.SKIP):
+        if problem := _kept_from_next(change, event):
+            raise Conflict("change_state", f"change {change.name} {problem}")
         return replace(
             change,
             state=state,
@@ -194,6 +195,18 @@ def advanced(change: Change, event: ChangeEvent, now_s: float, words: str = "") 
             words=words,
         )
     return replace(change, state=state, words=words, ended_s=now_s if state in FINAL else None)
+
+
+def _kept_from_next(change: Change, event: ChangeEvent) -> str:
+    """Why the next stage cannot begin; "" when it can."""
+    if event is ChangeEvent.ADVANCE and not change.entered:
+        title = change.stages[change.stage].title
+        return (
+            f"has not carried out its stage {change.stage} ({title}): {change.words}; resume asks "
+            "for it again, abort takes back what was made, skip begins the next stage without it"
+        )
+    last = change.stage + 1 >= len(change.stages)
+    return "is at its last stage: there is no next one" if last else ""
 
 
 def with_intent(change: Change, intent: str) -> Change:

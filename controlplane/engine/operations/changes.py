@@ -81,7 +81,7 @@ class Changes:
     async def steer(
         self, name: str, event: ChangeEvent, author: Principal, reason: str = ""
     ) -> Change:
-        """Start, advance, pause, resume or abort by hand.
+        """Start, advance, skip, pause, resume or abort by hand.
 
         Raises:
             NotFound: there is no such change. Conflict: it cannot happen now.
@@ -264,11 +264,12 @@ def _cause_of(change: Change) -> str:
 
 
 def _held(change: Change, words: str) -> Observation:
+    way, other = ("advance", "resume") if change.entered else ("resume", "skip")
     return Observation(
         code="change_held",
         subject=change.subject,
         message=f"change {change.name} is {change.state} at stage {change.stage}: {words}; "
-        "look, then advance, resume or abort it",
+        f"look, then {way}, {other} or abort it",
         held=f"change {change.name} at its stage",
-        force=f"signalbox changes advance {change.name}",
+        force=f"signalbox changes {way} {change.name}",
     )

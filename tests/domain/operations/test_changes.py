@@ -55,8 +55,8 @@ def test_a_whole_change() -> None:
     first = started()
     assert (first.state, first.stage, first.stage_s) == (ChangeState.RUNNING, 0, 100.0)
     first = with_intent(with_intent(first, "drain-1"), "drain-2")
-    second = advanced(first, ChangeEvent.ADVANCE, 111.0)
-    last = advanced(second, ChangeEvent.ADVANCE, 120.0)
+    second = advanced(replace(first, entered=True), ChangeEvent.ADVANCE, 111.0)
+    last = advanced(replace(second, entered=True), ChangeEvent.ADVANCE, 120.0)
     assert undone_by(last) == ("drain-2", "drain-1")
     last = with_intent(last, "pin-3")
     assert last.made == ("pin-3", "drain-2", "drain-1")
@@ -77,14 +77,21 @@ def test_an_abort_has_two_steps() -> None:
 
 
 def test_there_is_no_stage_after_the_last() -> None:
-    last = replace(started(), stage=2)
+    last = replace(started(), stage=2, entered=True)
     with pytest.raises(Conflict, match="at its last stage"):
         advanced(last, ChangeEvent.ADVANCE, 1.0)
 
 
+def test_a_stage_that_was_not_carried_out_is_passed_by_a_skip_only() -> None:
+    paused = advanced(started(), ChangeEvent.PAUSE, 101.0, "no room")
+    with pytest.raises(Conflict, match=r"its stage 0 \(drain\): no room; resume asks"):
+        advanced(paused, ChangeEvent.ADVANCE, 102.0)
+    assert advanced(paused, ChangeEvent.SKIP, 102.0).stage == 1
+
+
 @pytest.mark.parametrize(("state", "event"), list(itertools.product(ChangeState, ChangeEvent)))
 def test_every_other_step_is_refused(state: ChangeState, event: ChangeEvent) -> None:
-    change = replace(CHANGE, state=state)
+    change = replace(CHANGE, state=state, entered=True)
     if (state, event) in NEXT:
         assert advanced(change, event, 1.0).state is NEXT[state, event]
     else:

@@ -211,6 +211,21 @@ async def test_a_refused_order_pauses_it(site: Site) -> None:
     assert site.desk.standing == ["pin-1"]
 
 
+async def test_after_a_refused_order_only_a_skip_goes_on_without_it(site: Site) -> None:
+    site.desk.refusals = [Refused("no_room", "no room")]
+    await site.changes.steer("move", ChangeEvent.START, OPERATOR)
+    with pytest.raises(Conflict, match=r"its stage 0 \(half\): no room; resume"):
+        await site.changes.steer("move", ChangeEvent.ADVANCE, OPERATOR)
+    assert (site.now().state, site.now().stage) == (ChangeState.PAUSED, 0)
+    await site.changes.look()
+    (found,) = site.rig.instruments.findings.standing()
+    assert found.observation.force == "signalbox changes resume move"
+    assert "look, then resume, skip or abort it" in found.observation.message
+    await site.changes.steer("move", ChangeEvent.SKIP, OPERATOR)
+    assert (site.now().state, site.now().stage) == (ChangeState.RUNNING, 1)
+    assert site.desk.standing == []
+
+
 async def test_a_store_that_is_away_is_waited_for(site: Site) -> None:
     site.desk.refusals = [Retryable("store_unavailable", "away")]
     with pytest.raises(Retryable):
