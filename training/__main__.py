@@ -7,31 +7,24 @@ progress and errors to standard error. Exit codes as docs/cli.md: 2 for input to
 """
 
 import json
-import os
-import signal
 import sys
-import tempfile
-import threading
 import time
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
 
-from controlplane.domain.errors import ControlPlaneError, Invalid, Refused, Retryable
+from controlplane.domain.errors import Invalid
 from controlplane.domain.features import SCHEMA_DIGEST
 from controlplane.domain.services import StrategyName
 from models import storage
 from models.artifact import ModelArtifact
 from models.errors import ArtifactError
 from models.reports import document, keeping, sheet
-from training import dataset, display, making, report, whole_file
+from training import dataset, display, ending, making, report, whole_file
 from training.learning.settings import SETTINGS, TrainingSettings
 from training.simulation import arrivals, outputs, weather, world
 from training.simulation.arrivals import DAY_MINUTES
-
-INVALID, REFUSED, RETRYABLE, INTERRUPTED = 2, 5, 6, 130
 
 app = typer.Typer(
     name="training",
@@ -141,7 +134,7 @@ def train(
         strategy=strategy,
     )
     if leashed:
-        threading.Thread(target=_follow_parent, daemon=True).start()
+        ending.with_parent()
     made = making.make(order, out)
     _print({**report.version(made.artifact), "out": str(out), "seconds": made.seconds}, as_json)
 
@@ -237,24 +230,7 @@ def write_report(
 
 def main() -> None:
     """Run the command line; SIGTERM stops a training like Ctrl-C."""
-    signal.signal(signal.SIGTERM, _stop)
-    try:
-        app()
-    except ControlPlaneError as error:
-        _refuse(error)
-    except ArtifactError as error:
-        _refuse(Invalid("model_invalid", f"these rows make no model: {error}"))
-    except ModuleNotFoundError as error:
-        message = (
-            f"training needs {error.name}, which is missing: pip install 'signalbox[training]'"
-        )
-        _refuse(Invalid("training_not_installed", message))
-    except OSError as error:
-        # Files that a command writes and reads say so themselves; what is left are temporary ones.
-        message = f"{error}: look at rights and room, there and in {tempfile.gettempdir()}"
-        _refuse(Invalid("out_unwritable", message))
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+    ending.run(app)
 
 
 def _loaded(directory: Path) -> ModelArtifact:
@@ -278,24 +254,6 @@ def _names(text: str) -> tuple[str, ...]:
 def _world_files(worlds: tuple[str, ...]) -> tuple[Path, ...]:
     """Those of them that are files."""
     return tuple(Path(name) for name in worlds if name.endswith(".toml"))
-
-
-def _refuse(error: ControlPlaneError) -> None:
-    print(display.plain(f"error: {error.message} [{error.code}]"), file=sys.stderr)
-    codes = {Refused: REFUSED, Retryable: RETRYABLE}
-    sys.exit(codes.get(type(error), INVALID))
-
-
-def _follow_parent() -> None:
-    """A parent that is killed cannot stop us; its end of the pipe closes in any case."""
-    # Not sys.stdin: its lock, held here, would make the interpreter's own end fail.
-    while os.read(0, 4096):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _stop(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _print(facts: report.Facts, as_json: bool) -> None:
