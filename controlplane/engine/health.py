@@ -150,6 +150,7 @@ class HealthWatch:
             self.out = kept.out()
             self._kept = kept.number
             self.observers.restore(kept)
+            self.passive.restore(kept, self._now())
             log.info("health.restored", number=kept.number, endpoints=len(kept.endpoints()))
 
     async def run(self) -> None:

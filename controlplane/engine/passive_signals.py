@@ -15,6 +15,7 @@ from controlplane.domain.health.passive import (
     PassiveLimits,
     Telling,
     looked_at,
+    still_out,
     told,
 )
 from controlplane.domain.health.picture import ClusterHealth, Health
@@ -33,6 +34,14 @@ class PassiveSignals:
     def failing(self) -> frozenset[ClusterKey]:
         """Clusters that should get no requests."""
         return frozenset(key for key, one in self._clusters.items() if one.failing)
+
+    def restore(self, health: Health, now_s: float) -> None:
+        """Take up what was known: clusters that were out stay so until their time is over."""
+        self._clusters = {
+            key: still_out(now_s, self._limits)
+            for key, one in _clusters(health).items()
+            if one.failing
+        }
 
     def tell(self, reporter: str, place: ClusterKey, counts: tuple[int, int], now_s: float) -> bool:
         """Take what was served and what failed since the last report; whether that changes

@@ -188,6 +188,28 @@ async def test_requests_that_fail_are_told_and_time_brings_the_cluster_back() ->
     assert health.passive.failing == frozenset()
 
 
+async def test_a_cluster_whose_requests_failed_stays_out_over_a_restart() -> None:
+    rig, store = Rig(), MemoryHealthStore()
+    health = await site(rig, store)
+    tell(health, a=())
+    for client in ("x", "y", "x", "y"):
+        health.tell(client, ("tickets", EAST, ""), 0, 50)
+    health.look()
+    assert health.picture.down("tickets", EAST)
+    store.kept, out = health.picture, health.out
+    again = watch(rig.fleets, rig.instruments, store)
+    await again.restore()
+    for _ in range(5):
+        rig.clock.time_s += 1.0
+        tell(again, a=())
+        assert again.out == out
+    # Its time out begins again; after it checks that pass bring it back, as without a restart.
+    for _ in range(12):
+        rig.clock.time_s += 3.0
+        tell(again, a=())
+    assert again.out == {}
+
+
 class Running:
     """A watch that runs with a prober of its own on real time."""
 

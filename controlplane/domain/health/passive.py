@@ -102,6 +102,12 @@ def looked_at(passive: Passive, checks: Event, now_s: float, limits: PassiveLimi
     )
 
 
+def still_out(now_s: float, limits: PassiveLimits) -> Passive:
+    """A cluster that was out before a restart, which keeps no counts: its time out begins again."""
+    until_s = now_s + limits.ejection.base_s
+    return Passive(ejection=Ejection(state=State.OUT, times=1, until_s=until_s))
+
+
 def _recent(
     tellings: Iterable[Telling], now_s: float, limits: PassiveLimits
 ) -> tuple[Telling, ...]:

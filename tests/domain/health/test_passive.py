@@ -9,6 +9,7 @@ from controlplane.domain.health.passive import (
     PassiveLimits,
     Telling,
     looked_at,
+    still_out,
     told,
 )
 
@@ -71,6 +72,14 @@ def test_checks_that_pass_bring_it_back_after_a_time_that_grows() -> None:
         again = looked_at(again, Event.PROBE_PASSED, 190.0, LIMITS)
     assert again.failing
     assert looked_at(again, Event.PROBE_PASSED, 211.0, LIMITS).failing is False
+
+
+def test_what_was_out_before_a_restart_is_out_for_its_first_time() -> None:
+    out = still_out(100.0, LIMITS)
+    for _ in range(3):
+        out = looked_at(out, Event.PROBE_PASSED, 129.0, LIMITS)
+        assert out.failing
+    assert not looked_at(out, Event.PROBE_PASSED, 130.0, LIMITS).failing
 
 
 def test_checks_that_fail_do_not_bring_it_back() -> None:
