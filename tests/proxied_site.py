@@ -1,6 +1,8 @@
 """A small fleet that uses every part of a route, for the planes that are configured by files."""
 
+from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
 from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.routing.route import (
@@ -22,7 +24,7 @@ from controlplane.domain.routing.route import (
 )
 from controlplane.domain.routing.whitelist import Whitelist
 from controlplane.domain.services import Cluster, Endpoint, LoadBalancing, Service
-from controlplane.domain.snapshot import Snapshot
+from controlplane.domain.snapshot import Snapshot, assemble
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 
 GROUP = "edge"
@@ -144,3 +146,21 @@ def fleet(port: int = 10_000) -> Fleet:
 def snapshot(declared: Fleet, revision: int = 1, east: float = 0.6) -> Snapshot:
     shares = {one.name: {"east": east, "west": 1 - east} for one in declared.services}
     return replace(build(declared, shares), revision=revision)
+
+
+def with_out(addresses: Collection[str], east: float = 0.6, **changes: Any) -> Snapshot:
+    """The usual one where health has taken addresses of the service `api` out, `ADDRESS:PORT`.
+
+    Args:
+        changes: of that service.
+    """
+    found = snapshot(fleet(), east=east)
+    section = found.content.endpoints
+    api, *others = section.services
+    assert api.service == "api"
+    centers = tuple(
+        replace(one, out=tuple(at for at in one.addresses if f"{at[0]}:{at[1]}" in addresses))
+        for one in api.centers
+    )
+    services = (replace(api, centers=centers, **changes), *others)
+    return assemble(replace(found.content, endpoints=replace(section, services=services)))

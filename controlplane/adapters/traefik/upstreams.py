@@ -12,6 +12,7 @@ from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.placement import EVERY_VERSION, Site, placement
 from controlplane.domain.instances.unlimited import unlimited
+from controlplane.domain.instances.usable import lost_sessions, usable
 from controlplane.domain.routing.route import Route
 from controlplane.domain.services import CheckKind, LoadBalancing
 from controlplane.domain.snapshot import ServiceEndpoints
@@ -76,6 +77,7 @@ class Upstreams:
         for name in sorted(self._asked):
             service = self.services[name]
             yield from late_standbys([(service, self.weights.get(name, {}))], "Traefik")
+            yield from lost_sessions([service], "Traefik")
             yield from unlimited([service], "Traefik")
             if service.load_balancing is LoadBalancing.LEAST_CONNECTIONS:
                 yield _otherwise(name, "its addresses take turns by weight")
@@ -90,7 +92,7 @@ class Upstreams:
         return None if self._made[name] is None else name
 
     def _balanced(self, service: ServiceEndpoints, version: str, timeout_ms: int) -> Json | None:
-        placed = placement(service, self.weights.get(service.service, {}), version)
+        placed = usable(placement(service, self.weights.get(service.service, {}), version))
         behind = (*placed.standby, *placed.idle)
         tiers = [tier for tier in (placed.bearing, behind) if tier]
         made = [self._turns(service, tier, timeout_ms) for tier in tiers]
@@ -126,14 +128,9 @@ class Upstreams:
 
 
 def _servers(sites: tuple[Site, ...]) -> Iterator[Json]:
-    pairs = [
-        (instance, weight)
-        for site, weights in counted(sites, HEAVIEST)
-        for instance, weight in zip(site.instances, weights, strict=True)
-    ]
-    well = [pair for pair in pairs if not pair[0].out]
-    for instance, weight in well or pairs:
-        yield {"url": f"http://{instance.name}", "weight": weight}
+    for site, weights in counted(sites, HEAVIEST):
+        for instance, weight in zip(site.instances, weights, strict=True):
+            yield {"url": f"http://{instance.name}", "weight": weight}
 
 
 def _otherwise(service: str, held: str) -> Observation:

@@ -19,9 +19,8 @@ from controlplane.domain.routing.route import (
     Route,
 )
 from controlplane.domain.services import LoadBalancing, StickyMode
-from controlplane.domain.snapshot import assemble
 from tests.golden import assert_golden
-from tests.proxied_site import GROUP, fleet, snapshot
+from tests.proxied_site import GROUP, fleet, snapshot, with_out
 
 GOLDEN = Path(__file__).parent / "golden"
 OPTIONS = CaddyOptions(group=GROUP)
@@ -143,15 +142,9 @@ def test_weights_are_small(weights: tuple[int, ...], expected: list[int]) -> Non
 
 
 def test_who_is_out_is_left_out_and_sessions_are_a_note() -> None:
-    found = snapshot(fleet())
-    section = found.content.endpoints
-    first = section.services[0]
-    center = first.centers[0]
-    gone = replace(center, out=center.addresses[:1])
-    changed = replace(first, centers=(gone, *first.centers[1:]), stickiness=StickyMode.SESSION)
-    endpoints = replace(section, services=(changed, *section.services[1:]))
-    told = assemble(replace(found.content, endpoints=endpoints))
+    told = with_out(["127.0.0.1:9201"], stickiness=StickyMode.SESSION)
     artifact = render(told, CaddyOptions(group=GROUP))
-    address, port = center.addresses[0]
-    assert f'"{address}:{port}"' not in dict(artifact.parts)["caddy.json"].decode()
+    text = dict(artifact.parts)["caddy.json"].decode()
+    assert '"127.0.0.1:9201"' not in text
+    assert '"127.0.0.1:9202"' in text
     assert "sessions_not_expressible" in {note.code for note in artifact.notes}

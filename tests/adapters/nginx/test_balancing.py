@@ -6,8 +6,7 @@ import pytest
 
 from controlplane.adapters.nginx.render import NginxOptions, render
 from controlplane.domain.services import LoadBalancing, StickyMode
-from controlplane.domain.snapshot import assemble
-from tests.proxied_site import GROUP, fleet, snapshot
+from tests.proxied_site import GROUP, fleet, snapshot, with_out
 
 
 @pytest.mark.parametrize(
@@ -30,15 +29,9 @@ def test_ways_of_choosing(balancing: LoadBalancing, line: str, is_noted: bool) -
 
 
 def test_who_is_out_is_left_out_and_sessions_are_a_note() -> None:
-    found = snapshot(fleet())
-    section = found.content.endpoints
-    first = section.services[0]
-    center = first.centers[0]
-    gone = replace(center, out=center.addresses[:1])
-    changed = replace(first, centers=(gone, *first.centers[1:]), stickiness=StickyMode.SESSION)
-    endpoints = replace(section, services=(changed, *section.services[1:]))
-    told = assemble(replace(found.content, endpoints=endpoints))
+    told = with_out(["127.0.0.1:9201"], stickiness=StickyMode.SESSION)
     artifact = render(told, NginxOptions(group=GROUP))
-    address, port = center.addresses[0]
-    assert f"server {address}:{port} " not in dict(artifact.parts)["nginx.conf"].decode()
+    text = dict(artifact.parts)["nginx.conf"].decode()
+    assert "server 127.0.0.1:9201 " not in text
+    assert "server 127.0.0.1:9202 " in text
     assert "sessions_not_expressible" in {note.code for note in artifact.notes}

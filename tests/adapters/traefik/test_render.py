@@ -20,10 +20,10 @@ from controlplane.domain.routing.route import (
     VersionWeight,
 )
 from controlplane.domain.routing.tls import Certificate, TlsVersion
-from controlplane.domain.services import CheckKind, HealthCheck, LoadBalancing
+from controlplane.domain.services import AllDown, CheckKind, HealthCheck, LoadBalancing, StickyMode
 from controlplane.domain.topology import Fleet, GatewayGroup
 from controlplane.ports.outside import Artifact
-from tests.proxied_site import EXPRESSION, GROUP, TEMPLATE, fleet, path, snapshot
+from tests.proxied_site import EXPRESSION, GROUP, TEMPLATE, fleet, path, snapshot, with_out
 
 OPTIONS = TraefikOptions(group=GROUP)
 TEXT = TextMatchType
@@ -196,6 +196,33 @@ def test_how_services_are_balanced_and_asked() -> None:
     assert len(first["servers"]) == 3
     assert not any("retry" in name for name in http["middlewares"])
     assert [note.held for note in made.notes] == ["its addresses take turns by weight"]
+
+
+def test_who_is_out_is_left_out_and_sessions_are_a_note() -> None:
+    told = with_out(["127.0.0.1:9201"], stickiness=StickyMode.SESSION)
+    artifact = render(told, OPTIONS)
+    text = dict(artifact.parts)[WATCHED].decode()
+    assert '"http://127.0.0.1:9201"' not in text
+    assert '"http://127.0.0.1:9202"' in text
+    assert "sessions_not_expressible" in {note.code for note in artifact.notes}
+
+
+@pytest.mark.parametrize(
+    ("policy", "service"), [(AllDown.HOLD, "api:*:15000"), (AllDown.CLOSED, "noop@internal")]
+)
+def test_when_all_are_out_all_are_asked_but_not_where_it_is_closed(
+    policy: AllDown, service: str
+) -> None:
+    everybody = [f"127.0.0.1:{port}" for port in (*range(9201, 9205), *range(9301, 9303))]
+    made = watched(render(with_out(everybody, all_down=policy), OPTIONS))
+    assert made["http"]["routers"]["api~~any"]["service"] == service
+
+
+def test_a_data_centre_whose_addresses_are_all_out_is_not_asked_first() -> None:
+    east = [f"127.0.0.1:{port}" for port in range(9201, 9205)]
+    made = watched(render(with_out(east, 1.0), OPTIONS))["http"]["services"]
+    asked = made["api:*:15000"]["loadBalancer"]["servers"]
+    assert {one["url"] for one in asked} == {"http://127.0.0.1:9301", "http://127.0.0.1:9302"}
 
 
 def test_certificates_share_the_oldest_version() -> None:
