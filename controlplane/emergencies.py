@@ -41,6 +41,7 @@ def intents(
         ),
         instruments,
         scaled(settings.intents, settings.time_scale),
+        settings.evacuation.most_centers,
     )
 
 

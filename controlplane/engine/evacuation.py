@@ -17,13 +17,12 @@ from controlplane.domain.findings import Observation, Severity, Source
 from controlplane.domain.health.picture import Health
 from controlplane.domain.intents.intent import Intent, IntentKind, IntentState, Target, Wanted
 from controlplane.domain.intents.presence import TAKING
-from controlplane.domain.intents.scope import spoken_for
+from controlplane.domain.intents.scope import HEALTH, spoken_for
 from controlplane.engine.intents import Ask, Intents
 from controlplane.engine.stages import Instruments
 
 log = structlog.get_logger(__name__)
 
-AUTHOR = "health"
 SCOPE = "evacuation"
 LOOK_S = 0.05
 # Without news it is looked again after so long: what was refused may have room by then.
@@ -42,7 +41,8 @@ class EvacuationRules:
     """What automation may do.
 
     Attributes:
-        most_centers: data centres that it may leave without traffic at once.
+        most_centers: data centres that health and alert policies together may leave without
+            traffic at once; `engine.intents` sees to it.
         failback: how they come back; `well_s`: after so long without a fault.
     """
 
@@ -90,7 +90,7 @@ class Evacuations:
 
     def _own(self) -> Iterator[Intent]:
         for one in self._intents.standing:
-            if one.author == AUTHOR and one.kind in TAKING:
+            if one.author == HEALTH and one.kind in TAKING:
                 yield one
 
     async def _evacuate(self, target: Target) -> Observation | None:
@@ -104,9 +104,6 @@ class Evacuations:
         word = spoken_for(target, standing)
         if word is not None:
             return _not_done(target, f"intent {word.id} of {word.author} says otherwise")
-        if not self._may(target):
-            most = self._rules.most_centers
-            return _not_done(target, f"{most} data centre(s) are evacuated already, the limit")
         wanted = Wanted(
             kind=IntentKind.FAILOVER,
             target=target,
@@ -115,17 +112,12 @@ class Evacuations:
         )
         try:
             made = await self._intents.create(
-                Ask(wanted=wanted, author=AUTHOR, automatic=True, cause=target.subject)
+                Ask(wanted=wanted, author=HEALTH, automatic=True, cause=target.subject)
             )
         except ControlPlaneError as error:
             return _not_done(target, error.message)
         log.warning("evacuation.begun", intent=made.id, target=target.subject)
         return None
-
-    def _may(self, target: Target) -> bool:
-        """Whether another data centre may lose its traffic; one that has lost some already may."""
-        taken = {one.target.datacenter for one in self._own() if one.ending is None}
-        return len(taken | {target.datacenter}) <= self._rules.most_centers
 
     async def _well(self, intent: Intent, picture: Health) -> Observation | None:
         """Bring back what is well again, when it has been for long enough."""
@@ -142,7 +134,7 @@ class Evacuations:
         if spoken_for(intent.target, self._intents.standing) is not None:
             return None
         try:
-            await self._intents.undo(intent.id, AUTHOR, "health: it is well again")
+            await self._intents.undo(intent.id, HEALTH, "health: it is well again")
         except Conflict:
             return None
         except ControlPlaneError as error:

@@ -40,7 +40,7 @@ class Ask:
 
     Attributes:
         expected: number of the register's newest change that the caller has seen; None is any.
-        automatic: nobody can be asked what to do without room.
+        automatic: nobody can be asked what to do without room; bounded by `most_centers`.
         cause: what made it, when no person did.
         replaces: ids of standing ones that it takes the place of, in the same change: nothing is
             published without either.
@@ -60,16 +60,22 @@ class Intents:
     Attributes:
         course: what time brings.
         times: how long what takes unless its author says otherwise.
+        most_centers: data centres that automation may leave without traffic at once.
         made: intents since the start, by kind.
     """
 
     def __init__(
-        self, parts: IntentParts, instruments: Instruments, times: IntentTimes | None = None
+        self,
+        parts: IntentParts,
+        instruments: Instruments,
+        times: IntentTimes | None = None,
+        most_centers: int = 1,
     ) -> None:
         self._parts = parts
         self._register = parts.register
         self._now = instruments.now
         self.times = times or IntentTimes()
+        self.most_centers = most_centers
         self.made: Counter[IntentKind] = Counter()
         self.course = IntentCourse(parts, instruments, self.times)
 
@@ -144,12 +150,15 @@ class Intents:
 
         Raises:
             Invalid, NotFound: it lacks something, or its target is not declared.
-            Refused: nobody else can serve, there is no room, or it is structural.
+            Refused: nobody else can serve, there is no room, it is structural, or automation has
+                reached its limit.
             Conflict: the register is not at `expected`, or the same stands already.
             Retryable: the store is away and it is none that moves traffic away.
         """
         async with self.course.changing:
             self._register.expect(ask.expected)
+            if ask.automatic:
+                rules.check_automation(ask.wanted, self.standing, self.most_centers)
             bare, facts = await self._asked(ask)
             made = await asyncio.to_thread(forecast, bare, self._left(ask), facts)
             self._judge(ask, made, facts)

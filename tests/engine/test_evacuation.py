@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+import pytest
+
+from controlplane.domain.errors import Refused
 from controlplane.domain.findings import Source
 from controlplane.domain.health.picture import CenterHealth, Health, Place, ServiceHealth
 from controlplane.domain.health.states import CenterState
@@ -55,6 +58,7 @@ class Site:
 
     def __init__(self, rules: EvacuationRules) -> None:
         self.rig = Rig()
+        self.rig.intents.most_centers = rules.most_centers
         self.health = picture()
         self.evacuations = Evacuations(
             self.rig.intents, lambda: self.health, rules, self.rig.instruments
@@ -121,6 +125,40 @@ async def test_a_second_data_centre_is_a_finding_and_not_an_evacuation() -> None
     assert made.codes == ["evacuation_held"]
     await made.look(picture())
     assert made.codes == []
+
+
+async def ordered(made: Site, author: str, center: str) -> None:
+    wanted = Wanted(kind=IntentKind.FAILOVER, target=Target(service="tickets", datacenter=center))
+    await made.rig.intents.create(Ask(wanted=wanted, author=author, automatic="/" in author))
+    await made.rig.follow()
+
+
+async def test_what_an_alert_policy_has_left_counts_too() -> None:
+    made = await site()
+    await ordered(made, "policy/leave", SOUTH)
+    await made.look(picture(("video", NORTH)))
+    assert made.rig.weights("video")[NORTH] > 0
+    assert made.codes == ["evacuation_held"]
+    (found,) = made.rig.findings.standing()
+    assert f"taken traffic from {SOUTH} already" in found.observation.message
+
+
+async def test_an_alert_policy_may_not_leave_a_second_one_after_health_but_the_same() -> None:
+    made = await site()
+    await made.look(picture(("video", NORTH)))
+    with pytest.raises(Refused, match=f"taken traffic from {NORTH} already") as caught:
+        await ordered(made, "policy/leave", SOUTH)
+    assert caught.value.code == "automation_limit"
+    assert caught.value.details == {"datacenters": [NORTH], "most": 1}
+    await ordered(made, "policy/leave", NORTH)
+    assert made.rig.weights("tickets")[NORTH] == 0
+
+
+async def test_what_a_person_has_left_does_not_count() -> None:
+    made = await site()
+    await ordered(made, "ann", SOUTH)
+    await made.look(picture(("video", NORTH)))
+    assert made.rig.weights("video")[NORTH] == 0
 
 
 async def test_without_news_it_is_looked_again_after_a_while() -> None:

@@ -11,6 +11,7 @@ from controlplane.domain.errors import Conflict, Invalid, NotFound, Refused
 from controlplane.domain.failover.plan import Plan, Verdict
 from controlplane.domain.intents.intent import Intent, IntentKind, Preset, PresetName, Wanted
 from controlplane.domain.intents.presence import TAKING
+from controlplane.domain.intents.scope import left_by_automation
 from controlplane.domain.services import Service, endpoint_name
 from controlplane.domain.snapshot import Content
 from controlplane.domain.topology import Fleet
@@ -81,6 +82,22 @@ def check_alone(wanted: Wanted, standing: Iterable[Intent]) -> None:
                 f"{one.target.subject}: undo it, or let it stand",
                 {"intent": one.id, "author": one.author, "reason": one.wanted.reason},
             )
+
+
+def check_automation(wanted: Wanted, standing: Iterable[Intent], most: int) -> None:
+    """Raise Refused when automation would take traffic from more than `most` data centres at once.
+
+    One that has lost some already may lose more.
+    """
+    left = left_by_automation(standing)
+    if wanted.kind in TAKING and len(left | {wanted.target.datacenter}) > most:
+        raise Refused(
+            "automation_limit",
+            f"health and alert policies have taken traffic from {_listed(sorted(left))} already, "
+            f"and may from {most} data centre(s) at once: order it by hand if it is needed, or "
+            "raise most_centers of SIGNALBOX_EVACUATION",
+            {"datacenters": sorted(left), "most": most},
+        )
 
 
 def check_restorable(wanted: Wanted, standing: Iterable[Intent]) -> None:

@@ -6,8 +6,13 @@ Called for what it holds, for what it has to remember and for what automation mu
 from collections.abc import Iterable
 
 from controlplane.domain.intents.intent import Intent, IntentKind, Target, Wanted
+from controlplane.domain.intents.presence import TAKING
 from controlplane.domain.snapshot import Content
 from controlplane.domain.topology import Fleet
+
+# Authors of what no person has asked for.
+HEALTH = "health"
+POLICY_PREFIX = "policy/"
 
 
 def holds(intents: Iterable[Intent], fleet: Fleet) -> frozenset[str]:
@@ -51,6 +56,18 @@ def spoken_for(target: Target, intents: Iterable[Intent]) -> Intent | None:
         if intent.standing and spoken and _meets(intent.target, target):
             return intent
     return None
+
+
+def left_by_automation(intents: Iterable[Intent]) -> frozenset[str]:
+    """Data centres that health and alert policies have taken traffic from, in any service."""
+    return frozenset(
+        one.target.datacenter
+        for one in intents
+        if one.kind in TAKING
+        and one.standing
+        and one.ending is None
+        and (one.author == HEALTH or one.author.startswith(POLICY_PREFIX))
+    )
 
 
 def _about(target: Target, service: str, centers: set[str]) -> bool:

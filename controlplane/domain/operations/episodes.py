@@ -12,10 +12,10 @@ from enum import StrEnum
 from controlplane.domain.errors import Invalid
 from controlplane.domain.findings import Observation
 from controlplane.domain.intents.intent import Ending, Intent, Wanted
+from controlplane.domain.intents.scope import POLICY_PREFIX
 from controlplane.domain.operations.alert_policies import AlertPolicy, Mode, OnResolve, order_for
 from controlplane.domain.operations.alerts import Alert
 
-AUTHOR_PREFIX = "policy/"
 # Alerts of one target that an episode names; more are as good as so many.
 MOST_NAMED = 1_000
 
@@ -71,7 +71,7 @@ class Step(StrEnum):
 
 def author_of(policy: str) -> str:
     """Who a policy's intents are by."""
-    return f"{AUTHOR_PREFIX}{policy}"
+    return f"{POLICY_PREFIX}{policy}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,6 +118,12 @@ def test_names_of_one_token_are_no_majority_that_was_lost() -> None:
     assert "observers_lost" in {one for one, _ in codes(health, 105.0)}
 
 
+def test_one_name_of_one_token_shares_it_with_nobody() -> None:
+    health = next_picture(SHOP, evidence({"a": saying(SHOP)}))
+    named = tuple(replace(one, token="t") for one in health.observers)
+    assert codes(replace(health, observers=named)) == []
+
+
 def test_what_a_single_reporter_sees_is_told() -> None:
     found = requests_fail_for_one(("shop", "east", "blue"), Passive(ratio=0.625, alone=True))
     assert found.subject == "service/shop datacenter/east cluster/blue"
