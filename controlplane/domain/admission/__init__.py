@@ -1,0 +1,6 @@
+"""Admission: which requests go on, which wait, and which are answered instead.
+
+`policy` what is declared and where it is attached; `asking` the question and the answer that all
+kinds share; one module (or a few of one name) for each kind, each a pure state machine that is
+told the time. Gateways enforce them; the control plane serves them and answers dry runs.
+"""

@@ -1,0 +1,5 @@
+"""What several agents remember together: atomic primitives, in memory or in Redis.
+
+`ports` what each primitive promises; `memory` one agent alone; `redis` several agents. Both are
+tried by one suite. No policy is decided here: primitives count, lend and compare.
+"""
