@@ -60,13 +60,11 @@ class HealthParts:
 
     Attributes:
         prober: makes the own observer from what to call when an opinion changes; None has none.
-        gateways: how many gateways probe the same endpoint.
     """
 
     fleets: Fleets
     store: HealthStore
     prober: Callable[[Callable[[EndpointKey], None]], Prober] | None
-    gateways: Callable[[], int] = lambda: 0
 
 
 class HealthWatch:
@@ -83,7 +81,7 @@ class HealthWatch:
         self._now = instruments.now
         self._findings = instruments.findings
         prober = None if parts.prober is None else parts.prober(self._touch)
-        self.observers = Observers(prober, rules.quorum, rules.budget, parts.gateways)
+        self.observers = Observers(prober, rules.quorum, rules.budget)
         self.passive = PassiveSignals(rules.passive)
         self.orders: Callable[[], Orders] = lambda: NO_ORDERS
         self._rules = rules

@@ -5,7 +5,7 @@ nor an endpoint gets more than it bears.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from controlplane.domain.errors import Conflict, Refused
@@ -23,7 +23,7 @@ from controlplane.engine.probing import Prober
 OWN_NAME = "control-plane"
 # A majority needs a few; with more somebody makes names up.
 MOST_OBSERVERS = 100
-IDLE = ProbePlan(by_gateways=True, observers=0, stretch=1.0)
+IDLE = ProbePlan(observers=0, stretch=1.0)
 VERDICTS = {
     EndpointState.HEALTHY: Verdict.HEALTHY,
     EndpointState.UNHEALTHY: Verdict.UNHEALTHY,
@@ -37,20 +37,12 @@ class Observers:
 
     Args:
         prober: the own one; None probes nothing here.
-        gateways: how many gateways probe the same endpoint.
     """
 
-    def __init__(
-        self,
-        prober: Prober | None,
-        rules: QuorumRules,
-        budget: ProbeBudget,
-        gateways: Callable[[], int],
-    ) -> None:
+    def __init__(self, prober: Prober | None, rules: QuorumRules, budget: ProbeBudget) -> None:
         self.prober = prober
         self._rules = rules
         self._budget = budget
-        self._gateways = gateways
         self._others: dict[str, Report] = {}
         self.checks: Mapping[EndpointKey, HealthCheck] = {}
         self._seeds: dict[EndpointKey, Checked] = {}
@@ -161,7 +153,6 @@ class Observers:
         return ProbeLoad(
             total_per_s=sum(rates),
             fastest_per_s=max(rates, default=0.0),
-            gateways=self._gateways(),
             observers=len(self._tokens()),
         )
 

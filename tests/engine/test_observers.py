@@ -14,7 +14,7 @@ from tests.builders import fleet, service
 
 def observers(per_endpoint: float, **tokens: str) -> Observers:
     """Observers by name with their tokens, and a fleet that is asked four times in a second."""
-    found = Observers(None, QuorumRules(), ProbeBudget(per_endpoint=per_endpoint), lambda: 0)
+    found = Observers(None, QuorumRules(), ProbeBudget(per_endpoint=per_endpoint))
     for name, token in tokens.items():
         found.observe(Report(observer=name, heard_s=100.0, opinions={}, token=token))
     found.watch(fleet(service()))

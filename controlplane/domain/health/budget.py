@@ -1,9 +1,9 @@
-"""Who probes how often: no prober and no endpoint gets more than its budget.
+"""Who probes how often: no observer and no endpoint gets more probes than its budget.
 
-Called by `engine.health`. While there is room every gateway and every observer probes every
-endpoint at its declared interval. Where gateways would ask an endpoint too often, or have too much
-to ask, only observers probe; where they have too much, each endpoint is left to a few of them that
-are elected by its name, and at last intervals grow.
+Called by `engine.health`. While there is room every observer probes every endpoint at its declared
+interval. Where they have too much, each endpoint is left to a few of them that are elected by its
+name, and at last intervals grow. Gateways' own checks are no part of it: they are what leaves a
+dead place when the control plane is away, so no plan of the control plane may switch them off.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ ELECTED = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeBudget:
-    """Probes per second; > 0."""
+    """Probes per second, of observers; > 0."""
 
     per_prober: float = 500.0
     per_endpoint: float = 20.0
@@ -29,12 +29,11 @@ class ProbeLoad:
     Attributes:
         total_per_s: probes of all endpoints at their declared intervals, by one prober.
         fastest_per_s: of the endpoint that is asked most often.
-        gateways: most of them that ask the same endpoint; observers: >= 0.
+        observers: >= 0.
     """
 
     total_per_s: float
     fastest_per_s: float
-    gateways: int
     observers: int
 
 
@@ -43,13 +42,10 @@ class ProbePlan:
     """Who probes.
 
     Attributes:
-        by_gateways: whether gateways check actively; else health reaches them with endpoints, and
-            they keep their passive ejection.
         observers: how many ask one endpoint.
         stretch: declared intervals times this; >= 1.
     """
 
-    by_gateways: bool
     observers: int
     stretch: float
 
@@ -63,12 +59,7 @@ def plan(load: ProbeLoad, budget: ProbeBudget) -> ProbePlan:
         own_per_s / budget.per_prober,
         observers * load.fastest_per_s / budget.per_endpoint,
     )
-    # Observers come first: they see what no single gateway does.
-    room = budget.per_endpoint - observers * load.fastest_per_s / stretch
-    by_gateways = (
-        load.total_per_s <= budget.per_prober and load.gateways * load.fastest_per_s <= room
-    )
-    return ProbePlan(by_gateways=by_gateways, observers=observers, stretch=stretch)
+    return ProbePlan(observers=observers, stretch=stretch)
 
 
 def elected(name: str, observers: Iterable[str], count: int) -> tuple[str, ...]:

@@ -14,11 +14,10 @@ from controlplane.domain.health.budget import (
 BUDGET = ProbeBudget()
 
 
-def load(endpoints: int, gateways: int, observers: int, per_s: float = 4.0) -> ProbeLoad:
+def load(endpoints: int, observers: int, per_s: float = 4.0) -> ProbeLoad:
     return ProbeLoad(
         total_per_s=endpoints * per_s,
         fastest_per_s=per_s,
-        gateways=gateways,
         observers=observers,
     )
 
@@ -26,20 +25,17 @@ def load(endpoints: int, gateways: int, observers: int, per_s: float = 4.0) -> P
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (load(8, 1, 1), ProbePlan(by_gateways=True, observers=1, stretch=1.0)),
-        (load(8, 2, 3), ProbePlan(by_gateways=True, observers=3, stretch=1.0)),
-        # Three gateways and three observers at 4/s are 24/s: the gateways leave it to observers.
-        (load(8, 3, 3), ProbePlan(by_gateways=False, observers=3, stretch=1.0)),
-        (load(8, 50, 5), ProbePlan(by_gateways=False, observers=5, stretch=1.0)),
+        (load(8, 1), ProbePlan(observers=1, stretch=1.0)),
+        (load(8, 5), ProbePlan(observers=5, stretch=1.0)),
         # Six observers would be 24/s.
-        (load(8, 1, 6), ProbePlan(by_gateways=True, observers=3, stretch=1.0)),
+        (load(8, 6), ProbePlan(observers=3, stretch=1.0)),
         # More than 500/s for one prober: elected ones only, as long as they share it.
-        (load(200, 1, 9), ProbePlan(by_gateways=False, observers=3, stretch=1.0)),
-        (load(2_000, 1, 3), ProbePlan(by_gateways=False, observers=3, stretch=16.0)),
-        (load(2_000, 1, 0), ProbePlan(by_gateways=False, observers=0, stretch=1.0)),
+        (load(200, 9), ProbePlan(observers=3, stretch=1.0)),
+        (load(2_000, 3), ProbePlan(observers=3, stretch=16.0)),
+        (load(2_000, 0), ProbePlan(observers=0, stretch=1.0)),
         # Checks every 20 ms, by one observer.
-        (load(1, 0, 1, per_s=50.0), ProbePlan(by_gateways=True, observers=1, stretch=2.5)),
-        (load(0, 0, 0), ProbePlan(by_gateways=True, observers=0, stretch=1.0)),
+        (load(1, 1, per_s=50.0), ProbePlan(observers=1, stretch=2.5)),
+        (load(0, 0), ProbePlan(observers=0, stretch=1.0)),
     ],
 )
 def test_a_plan_keeps_to_every_budget(given: ProbeLoad, expected: ProbePlan) -> None:
@@ -47,8 +43,7 @@ def test_a_plan_keeps_to_every_budget(given: ProbeLoad, expected: ProbePlan) -> 
     assert found == expected
     per_observer = given.total_per_s * found.observers / max(1, given.observers) / found.stretch
     assert per_observer <= BUDGET.per_prober
-    gateways = given.gateways * given.fastest_per_s if found.by_gateways else 0.0
-    asked = found.observers * given.fastest_per_s / found.stretch + gateways
+    asked = found.observers * given.fastest_per_s / found.stretch
     assert asked <= BUDGET.per_endpoint
 
 

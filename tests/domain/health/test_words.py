@@ -131,6 +131,6 @@ def test_what_a_single_reporter_sees_is_told() -> None:
 
 
 def test_longer_intervals_are_told() -> None:
-    (found,) = stretched(ProbePlan(by_gateways=False, observers=3, stretch=2.5))
+    (found,) = stretched(ProbePlan(observers=3, stretch=2.5))
     assert "2.5 times those declared" in found.message
-    assert list(stretched(ProbePlan(by_gateways=True, observers=1, stretch=1.0))) == []
+    assert list(stretched(ProbePlan(observers=1, stretch=1.0))) == []
