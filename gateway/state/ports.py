@@ -1,0 +1,136 @@
+"""What each primitive of shared state promises; one small Protocol for each concept.
+
+`memory` keeps them for one agent, `redis` for several; `tests/gateway/state` tries both with one
+suite. Each call is atomic. Keys come from `keys.key`. Every method may raise Retryable:
+`shared_state_away` when it did not answer in time, `shared_state_full` when it has no room.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowRule:
+    """A sliding window.
+
+    Attributes:
+        window_s: its length, above 0.
+        limit: nothing is added that would bring the count above it; infinity only counts.
+        slots: parts that the window is counted in, 2..100; the one that is just leaving counts by
+            the share of it that is still inside.
+    """
+
+    window_s: float
+    limit: float = float("inf")
+    slots: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Windowed:
+    """What a window holds.
+
+    Attributes:
+        count: in the window, with what was just added.
+        added: it was within the limit.
+        retry_after_s: at most so long until the same amount fits; 0 when it was added.
+    """
+
+    count: float
+    added: bool
+    retry_after_s: float
+
+
+class Windows(Protocol):
+    """Counts over sliding windows."""
+
+    async def add(self, key: str, amount: float, rule: WindowRule) -> Windowed:
+        """Add an amount if the limit allows it; 0 reads the count."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketRule:
+    """A token bucket.
+
+    Attributes:
+        rate_per_s: tokens that flow in, above 0.
+        burst: tokens that it holds, above 0.
+        start: tokens of a key that is new; None is a full bucket.
+    """
+
+    rate_per_s: float
+    burst: float
+    start: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What a bucket gave.
+
+    Attributes:
+        taken: all that was asked for, or nothing.
+        left: tokens in the bucket now.
+        retry_after_s: until it holds the amount; 0 when taken, infinity when it never will.
+    """
+
+    taken: bool
+    left: float
+    retry_after_s: float
+
+
+class Buckets(Protocol):
+    """Token buckets."""
+
+    async def take(self, key: str, amount: float, rule: BucketRule) -> Taken:
+        """Take tokens, all or none; 0 reads what is there."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Where a counter ends.
+
+    Attributes:
+        low, high: smallest and greatest value; None is no bound.
+        start: value of a key that is new.
+        ttl_s: forgotten so long after its first change; None is never.
+    """
+
+    low: int | None = None
+    high: int | None = None
+    start: int = 0
+    ttl_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """A counter: its value now, and whether the amount was within the bounds."""
+
+    value: int
+    added: bool
+
+
+class Counters(Protocol):
+    """Whole numbers that never leave their bounds."""
+
+    async def add(self, key: str, amount: int, bounds: Bounds) -> Counted:
+        """Add an amount, which may be negative, or nothing of it; 0 reads the value."""
+        ...
+
+
+class Values(Protocol):
+    """Bytes by key; `ttl_s` None keeps them until they are deleted."""
+
+    async def get(self, key: str) -> bytes | None:
+        """The value; None is absent."""
+        ...
+
+    async def set(self, key: str, value: bytes, ttl_s: float | None = None) -> None:
+        """Put a value in place of whatever is there."""
+        ...
+
+    async def compare_and_set(
+        self, key: str, expected: bytes | None, value: bytes | None, ttl_s: float | None = None
+    ) -> bool:
+        """Put a value where exactly `expected` is (None: nothing); a value of None deletes it."""
+        ...
