@@ -28,10 +28,12 @@ class Outcome:
     Attributes:
         status: of the answer; 0 when none came (connection lost, timeout, client gone).
         took_s: from admission to the last byte.
+        sent: the service was asked; a policy behind may have stopped what one before it admitted.
     """
 
     status: int
     took_s: float
+    sent: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +66,16 @@ class Enforcer(Protocol):
     async def rule(self, asked: Asked) -> Ruling:
         """What becomes of a request.
 
+        May be cancelled when the time of the answer is up; it is asked to fall back then too.
+
         Raises:
             Retryable: shared state did not answer in time; the agent takes the policy's fallback.
+        """
+        ...
+
+    def fall_back(self, asked: Asked) -> Ruling:
+        """What becomes of a request without shared state, as the policy says it: a share of the
+        limit, a pool of its own, admit or refuse. Waits for nothing.
         """
         ...
 
