@@ -23,8 +23,10 @@ from controlplane.checking import health_watch, loads_told
 from controlplane.domain.errors import Rejected, Retryable
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.limits import scaled as scaled_limits
+from controlplane.domain.health.judging import Orders
 from controlplane.domain.intents.orders import orders
 from controlplane.domain.promotions import Promoting
+from controlplane.domain.snapshot import Content
 from controlplane.domain.suspicion.limits import scaled as scaled_suspicion
 from controlplane.emergencies import evacuations, intents
 from controlplane.engine.access import Access
@@ -266,7 +268,13 @@ def _health(
     standing.out = lambda: health.out
     health.told = parts.pokes.hurry
     planes.envoy.tell_loads(loads_told(health, fleets))
-    health.orders = lambda: orders(standing.intents, fleets.current.fleet, instruments.now())
+
+    def ordered() -> Orders:
+        current = parts.publication.current
+        content = Content() if current is None else current.content
+        return orders(standing.intents, fleets.current.fleet, content, instruments.now())
+
+    health.orders = ordered
     return health
 
 

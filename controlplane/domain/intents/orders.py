@@ -1,7 +1,7 @@
 """What standing intents are to health: data centres that leave or return, endpoints that drain.
 
 Called by the engine at each look at health. An intent that is over is no order, so a data centre is
-what its health says again.
+what its health says again. Neither is one that gave way to a later one: what it names serves.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,13 +10,21 @@ from controlplane.domain.health.judging import Orders, endpoint_keys
 from controlplane.domain.health.picture import EndpointKey
 from controlplane.domain.health.states import CenterEvent, EndpointEvent
 from controlplane.domain.intents.intent import Intent, IntentKind, IntentState, Target
+from controlplane.domain.intents.overlay import passed_over
 from controlplane.domain.intents.presence import TAKING, Removal, removals
+from controlplane.domain.snapshot import Content
 from controlplane.domain.topology import Fleet
 
 
-def orders(intents: Iterable[Intent], fleet: Fleet, now_s: float) -> Orders:
-    """What the intents do at a time; of several about a data centre the strictest counts."""
+def orders(intents: Iterable[Intent], fleet: Fleet, content: Content, now_s: float) -> Orders:
+    """What the intents do at a time; of several about a data centre the strictest counts.
+
+    Args:
+        content: what is published.
+    """
     standing = tuple(one for one in intents if one.standing)
+    passed = passed_over(content, standing, now_s)
+    standing = tuple(one for one in standing if one.number not in passed)
     rising = tuple(_rising(standing))
     centers: dict[str, CenterEvent] = {}
     drained: dict[EndpointKey, EndpointEvent] = {}

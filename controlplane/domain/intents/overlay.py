@@ -79,6 +79,14 @@ def shut(content: Content, over: Overlay) -> frozenset[str]:
     return _closed(_presences(content, taken))
 
 
+def passed_over(content: Content, intents: Iterable[Intent], now_s: float) -> frozenset[int]:
+    """Numbers of the intents that take nothing from anybody, because later ones took the others."""
+    content, taken = parts.without(content, removals(intents, now_s))
+    found = _presences(content, taken).values()
+    passed = frozenset[int]().union(*(one.passed for one in found))
+    return passed.difference(*(one.counting for one in found))
+
+
 def rows_by_service(content: Content) -> dict[str, list[WeightSet]]:
     """Service -> its splits."""
     rows: dict[str, list[WeightSet]] = {}

@@ -43,10 +43,13 @@ class Presence:
     Attributes:
         levels: data centre -> level, 0..1, of those that are left or will be; the others keep all.
         closed: nobody is left who could serve it.
+        counting: numbers of the removals that count here; passed: of those that give way.
     """
 
     levels: Mapping[str, float]
     closed: bool = False
+    counting: frozenset[int] = frozenset()
+    passed: frozenset[int] = frozenset()
 
 
 def removals(intents: Iterable[Intent], now_s: float) -> tuple[Removal, ...]:
@@ -69,6 +72,8 @@ def presence(service: str, centers: Collection[str], taken: Iterable[Removal]) -
         taken: in the order of `removals`; parts of a data centre are passed over.
     """
     levels: dict[str, float] = {}
+    counting: set[int] = set()
+    passed: set[int] = set()
     closed = False
     for one in taken:
         target = one.target
@@ -79,9 +84,13 @@ def presence(service: str, centers: Collection[str], taken: Iterable[Removal]) -
         if target.datacenter not in levels and len(levels) + 1 >= len(centers):
             # Nobody would be left: the last word was taken, earlier ones give way to it.
             closed = closed or (len(centers) == 1 and one.level <= 0)
+            (counting if len(centers) == 1 else passed).add(one.number)
             continue
+        counting.add(one.number)
         levels[target.datacenter] = min(one.level, levels.get(target.datacenter, 1.0))
-    return Presence(levels=levels, closed=closed)
+    return Presence(
+        levels=levels, closed=closed, counting=frozenset(counting), passed=frozenset(passed)
+    )
 
 
 def next_change(intents: Iterable[Intent], now_s: float) -> float | None:

@@ -2,13 +2,15 @@
 
 import pytest
 
+from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.health.states import CenterEvent, EndpointEvent
 from controlplane.domain.intents.intent import Intent, IntentKind, IntentState, Target, Wanted
 from controlplane.domain.intents.orders import orders
 from tests.builders import fleet
 
-EAST = "beijing-1"
+EAST, WEST = "beijing-1", "beijing-2"
 SITE = fleet()
+CONTENT = build(SITE, {"tickets": {EAST: 1.0}}).content
 
 
 def intent(
@@ -62,20 +64,41 @@ def intent(
 def test_a_data_centre_is_what_the_strictest_intent_does(
     intents: tuple[Intent, ...], event: CenterEvent | None
 ) -> None:
-    found = orders(intents, SITE, 130.0)
+    found = orders(intents, SITE, CONTENT, 130.0)
     assert found.centers == ({} if event is None else {EAST: event})
     assert found.endpoints == {}
 
 
 def test_what_is_back_is_no_order() -> None:
     back = intent(IntentKind.FAILOVER, Target(datacenter=EAST), returning_s=110.0)
-    assert orders((back,), SITE, 300.0).centers == {}
+    assert orders((back,), SITE, CONTENT, 300.0).centers == {}
 
 
 def test_a_drained_endpoint_is_told() -> None:
     target = Target(service="tickets", datacenter=EAST, endpoint="127.0.0.1:9001")
-    found = orders((intent(IntentKind.DRAIN, target),), SITE, 130.0)
+    found = orders((intent(IntentKind.DRAIN, target),), SITE, CONTENT, 130.0)
     assert [(key.port, event) for key, event in found.endpoints.items()] == [
         (9001, EndpointEvent.DRAINED)
     ]
     assert found.centers == {}
+
+
+def part(port: int, number: int, center: str = EAST) -> Intent:
+    target = Target(service="tickets", datacenter=center, endpoint=f"127.0.0.1:{port}")
+    return intent(IntentKind.FAILOVER, target, number)
+
+
+def test_what_gave_way_to_a_later_word_is_no_order() -> None:
+    """Somebody must serve, so the first one does again: health may not take it out."""
+    first, second = (each.port for each in SITE.services[0].clusters[0].endpoints[:2])
+    rest = SITE.services[0].clusters[0].endpoints[2:]
+    gone = [part(one.port, 10 + place) for place, one in enumerate(rest)]
+    away = intent(IntentKind.FAILOVER, Target(datacenter=WEST), 20)
+    forced = part(second, 30)
+    both = orders((part(first, 1), *gone, forced), SITE, CONTENT, 130.0)
+    assert {key.port for key in both.endpoints} == {first, second, *(one.port for one in rest)}
+    found = orders((part(first, 1), *gone, away, forced), SITE, CONTENT, 130.0)
+    assert {key.port for key in found.endpoints} == {second, *(one.port for one in rest)}
+    assert found.centers == {WEST: CenterEvent.EVACUATE}
+    turned = (intent(IntentKind.FAILOVER, Target(datacenter=EAST)), away)
+    assert orders(turned, SITE, CONTENT, 130.0).centers == {WEST: CenterEvent.EVACUATE}
