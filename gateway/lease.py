@@ -13,6 +13,7 @@ from gateway.tally import Outcome
 
 # What a gateway counts against an endpoint; an application's own 500 says nothing about it.
 GATEWAY_FAILURES = frozenset({502, 503, 504})
+LEAST_ERROR = 500
 FAILURES: tuple[type[Exception], ...] = (OSError, httpx.TransportError)
 
 
@@ -23,11 +24,13 @@ class Lease:
     Attributes:
         timeout_s: for one try; total_s for all of them.
         outcome: `served` until something else is told.
+        has_erred: an answer that the service wants asked for again elsewhere.
     """
 
     instance: Instance
     service: ServiceEndpoints
     outcome: Outcome = Outcome.SERVED
+    has_erred: bool = False
 
     @property
     def url(self) -> str:
@@ -47,6 +50,7 @@ class Lease:
     def answered(self, status: int) -> None:
         """The instance answered with this status; 502, 503 and 504 count against it."""
         self.outcome = Outcome.ERROR if status in GATEWAY_FAILURES else Outcome.SERVED
+        self.has_erred = status >= LEAST_ERROR and self.service.retry.server_errors
 
     def raised(self, error: BaseException, failures: tuple[type[Exception], ...]) -> None:
         """An exception left the block; one that is no failure of the instance says nothing."""

@@ -28,6 +28,5 @@ class Tries:
         """Whether to try again after this one."""
         self.tried.append(lease.instance)
         in_time = now_s - self.began_s < lease.total_s
-        return (
-            lease.outcome in FAILED and in_time and len(self.tried) <= lease.service.retry.attempts
-        )
+        has_failed = lease.outcome in FAILED or lease.has_erred
+        return has_failed and in_time and len(self.tried) <= lease.service.retry.attempts

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
+from typing import ClassVar
 
 from controlplane.domain.errors import NotFound
 
@@ -156,10 +157,15 @@ class RetryPolicy:
     Attributes:
         attempts: retries after the first try. More than the endpoints of one data centre: when it
             dies, a request may meet each of them once before it meets a living one (docs/adr/0009).
+        server_errors: whether any answer of 500 or above is tried again elsewhere, too, and not
+            only 502, 503 and 504. A page that is broken everywhere is asked `attempts` + 1 times.
     """
+
+    SPARSE: ClassVar[tuple[str, ...]] = ("server_errors",)
 
     attempts: int = 12
     per_try_timeout_ms: int = 250
+    server_errors: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -334,7 +334,7 @@ def service(draw: st.DrawFn, name: str, centers: list[str], pools: tuple[Pool, .
         load_balancing=draw(st.sampled_from(LoadBalancing)),
         stickiness=draw(st.sampled_from(StickyMode)),
         health_check=HealthCheck(interval_ms=draw(milliseconds)),
-        retry=RetryPolicy(attempts=draw(st.integers(0, 100))),
+        retry=RetryPolicy(attempts=draw(st.integers(0, 100)), server_errors=draw(st.booleans())),
         timeout_ms=draw(milliseconds),
         alarm_cpu=draw(st.floats(0.0, 1.0)),
         class_of_service=draw(st.sampled_from(ServiceClass)),

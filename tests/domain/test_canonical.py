@@ -145,6 +145,21 @@ class Sparse:
     note: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grown:
+    SPARSE: ClassVar[tuple[str, ...]] = ("later",)
+
+    first: int = 1
+    later: bool = False
+
+
+def test_a_field_that_came_later_is_left_out_alone() -> None:
+    assert encode(Grown()) == b'{"first":1}'
+    assert encode(Grown(later=True)) == b'{"first":1,"later":true}'
+    for value in (Grown(), Grown(first=2, later=True)):
+        assert decode(Grown, encode(value)) == value
+
+
 def test_a_sparse_value_leaves_out_what_has_its_default() -> None:
     assert encode(Sparse(name="")) == b'{"name":""}'
     told = Sparse(name="a", leaf=Leaf(name="b"), sizes=(1,), note="c")

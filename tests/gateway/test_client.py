@@ -12,9 +12,11 @@ import httpx
 import pytest
 
 from controlplane.domain.errors import NotFound, Retryable
-from controlplane.domain.services import HealthCheck
+from controlplane.domain.instances.placement import EVERY_VERSION
+from controlplane.domain.services import HealthCheck, RetryPolicy
 from gateway.client import AsyncClient, Client
 from gateway.lease import Lease
+from gateway.retrying import Tries
 from gateway.routing import Question
 from gateway.tally import Outcome
 from tests.gateway.fleet import (
@@ -142,6 +144,22 @@ async def test_an_error_of_the_application_says_nothing_about_the_instance(
         assert lease.outcome is Outcome.SERVED
         assert lease.total_s == 15.0
         assert lease.url == f"http://{lease.instance.name}"
+
+
+async def test_errors_are_asked_again_where_the_service_says_so(
+    tmp_path: Path, site: Instances
+) -> None:
+    async with started(tmp_path, site) as client:
+        tries = Tries(key="", version=EVERY_VERSION, began_s=0.0)
+        with client.instance("gates") as lease:
+            lease.answered(500)
+        assert not tries.again(lease, 0.0)
+        lease.service = replace(lease.service, retry=RetryPolicy(attempts=2, server_errors=True))
+        for status, is_again in ((500, True), (404, False), (501, False)):
+            lease.answered(status)
+            assert tries.again(lease, 0.0) is is_again
+        # It still says nothing about the instance.
+        assert lease.outcome is Outcome.SERVED
 
 
 async def test_without_any_configuration_it_says_so_and_goes_on(tmp_path: Path) -> None:

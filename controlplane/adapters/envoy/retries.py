@@ -32,6 +32,7 @@ IDEMPOTENT = ("GET", "HEAD", "OPTIONS")
 RETRY_UNSEEN = "connect-failure,refused-stream"
 RETRY_ON, ATTEMPT_LIMIT = "x-envoy-retry-on", "x-envoy-upstream-rq-per-try-timeout-ms"
 RETRY_SEEN = "reset-before-request,reset,gateway-error"
+RETRY_ERRORS = f"{RETRY_SEEN},5xx"
 OTHER_HOSTS_TRIES = 5
 RETRY_BACK_OFF_MS, RETRY_BACK_OFF_MAX_MS = 10, 50
 # The first retry goes to another endpoint of the same priority, so that one bad endpoint does
@@ -70,6 +71,12 @@ def retry_filter() -> manager_pb2.HttpFilter:
 def retry_header() -> base_pb2.HeaderValueOption:
     """What a host says of all other requests; Envoy's router takes it out again."""
     return _header(RETRY_ON, RETRY_SEEN, base_pb2.HeaderValueOption.ADD_IF_ABSENT)
+
+
+def errors_header() -> base_pb2.HeaderValueOption:
+    """What the route of a service says whose errors are retried, too; a route comes before its
+    host, and the filter for requests that may not be repeated before both."""
+    return _header(RETRY_ON, RETRY_ERRORS, base_pb2.HeaderValueOption.ADD_IF_ABSENT)
 
 
 def _header(

@@ -76,7 +76,8 @@ def _patience(target: Target, service: ServiceEndpoints) -> Iterator[str]:
     yield f"timeout server {timeout_ms}ms"
     yield f"timeout queue {timeout_ms}ms"
     yield f"retries {attempts}"
-    yield "retry-on conn-failure empty-response response-timeout 502 503 504"
+    errors = "500 502 503 504" if retry.server_errors else "502 503 504"
+    yield f"retry-on conn-failure empty-response response-timeout {errors}"
     yield "option redispatch 1"
     # Others may be sent twice only while no server has seen them.
     yield "http-request disable-l7-retry if !{ method GET HEAD OPTIONS }"

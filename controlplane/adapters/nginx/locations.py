@@ -23,6 +23,8 @@ from controlplane.domain.routing.route import (
 )
 
 CONNECT_TIMEOUT_MS = 250
+# After what another server is asked.
+NEXT = "error timeout http_502 http_503 http_504"
 NO_CHANGES = HeaderChanges()
 
 
@@ -79,6 +81,8 @@ class Locations:
         timeout_ms = patience.timeout_ms if route.timeout_ms is None else route.timeout_ms
         retries = patience.retries if route.retries is None else route.retries
         yield f"proxy_read_timeout {timeout_ms}ms; proxy_next_upstream_tries {retries + 1};"
+        if patience.server_errors:
+            yield f"proxy_next_upstream {NEXT} http_500;"
         yield from _headers(route)
         yield f"proxy_pass http://{upstream}$sb_path$is_args$args;"
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from controlplane.adapters.nginx import normal_form
 from controlplane.adapters.nginx.access import Access, access, access_notes
 from controlplane.adapters.nginx.expressible import NGINX, by_halves, expressible
-from controlplane.adapters.nginx.locations import Locations, usual_headers
+from controlplane.adapters.nginx.locations import NEXT, Locations, usual_headers
 from controlplane.adapters.nginx.quoting import word
 from controlplane.adapters.nginx.table import NO_ROUTE, HostTable, Table
 from controlplane.adapters.nginx.tests import named_first
@@ -119,7 +119,7 @@ def _http(options: NginxOptions) -> Iterator[str]:
     yield "variables_hash_max_size 65536;"
     yield "proxy_http_version 1.1;"
     yield "proxy_connect_timeout 250ms;"
-    yield "proxy_next_upstream error timeout http_502 http_503 http_504;"
+    yield f"proxy_next_upstream {NEXT};"
     yield "limit_conn_status 503;"
     for name in TEMPORARY:
         yield f"{name}_temp_path {word(f'{options.directory}/{name}')};"

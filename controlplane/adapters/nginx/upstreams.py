@@ -24,10 +24,11 @@ HEAVIEST_ON_CIRCLE = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long and how often a service is asked."""
+    """How long and how often a service is asked, and whether another one after an error."""
 
     timeout_ms: int
     retries: int
+    server_errors: bool
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,7 +53,11 @@ class Upstreams:
     def patience(self, service: str) -> Patience:
         """How long and how often a service is asked."""
         found = self.services[service]
-        return Patience(timeout_ms=found.timeout_ms, retries=found.retry.attempts)
+        return Patience(
+            timeout_ms=found.timeout_ms,
+            retries=found.retry.attempts,
+            server_errors=found.retry.server_errors,
+        )
 
     def lines(self) -> Iterator[str]:
         """The upstreams."""

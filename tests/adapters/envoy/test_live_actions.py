@@ -185,6 +185,32 @@ async def _limits(ask: Asking, web: Echo) -> None:
     assert 2 <= len(web.seen) <= 13
 
 
+async def test_errors_are_read_again_where_the_service_says_so(tmp_path: Path) -> None:
+    web = Echo(name="web")
+    (port,) = free_ports(1)
+    group = GatewayGroup(name=GROUP, listen_port=port)
+    async with listening(web):
+        sure = RetryPolicy(attempts=2, per_try_timeout_ms=5_000, server_errors=True)
+        services = [at("web", (web.port, "")), at("sure", (web.port, ""), retry=sure)]
+        routes = (
+            route("all", "/"),
+            Route(id="sure", service="sure", path=PathMatch(value="/sure")),
+            Route(id="once", service="sure", path=PathMatch(value="/once"), retries=1),
+        )
+        declared = site(services, gateways=(group,), routes=routes)
+        async with served(declared, tmp_path), asking(port) as client:
+            for method, path, tries in (
+                ("GET", "/", 1),
+                ("GET", "/sure", 3),
+                ("HEAD", "/once", 2),
+                ("POST", "/sure", 1),
+            ):
+                web.seen.clear()
+                answer = await client.request(method, path, headers={"x-status": "500"})
+                assert answer.status_code == 500
+                assert len(web.seen) == tries, (method, path)
+
+
 async def test_versions_share_a_route_and_keep_their_users(tmp_path: Path) -> None:
     one, two = Echo(name="v1"), Echo(name="v2")
     (port,) = free_ports(1)

@@ -8,7 +8,13 @@ import pytest
 from controlplane.adapters.haproxy.backends import Reach, section
 from controlplane.adapters.haproxy.targets import Target
 from controlplane.domain.canonical import digest
-from controlplane.domain.services import AllDown, CheckKind, LoadBalancing, StickyMode
+from controlplane.domain.services import (
+    AllDown,
+    CheckKind,
+    LoadBalancing,
+    RetryPolicy,
+    StickyMode,
+)
 from controlplane.domain.snapshot import CenterEndpoints, ServiceEndpoints
 from tests.proxied_site import fleet, snapshot
 
@@ -67,6 +73,14 @@ def test_who_is_out_has_weight_0_unless_nobody_is_left() -> None:
     assert servers(only, HALVES) == ["server east.1 10.0.0.1:2 weight 256"]
     closed = replace(only, all_down=AllDown.CLOSED)
     assert servers(closed, HALVES) == ["server east.1 10.0.0.1:2 weight 0"]
+
+
+def test_errors_are_read_again_where_the_service_says_so() -> None:
+    for is_sure, codes in ((False, "502 503 504"), (True, "500 502 503 504")):
+        service = replace(site(), retry=RetryPolicy(server_errors=is_sure))
+        target = Target(name="s", service=service.service, version="*")
+        made = list(section(target, Reach(service=service, weights=HALVES)))
+        assert f"retry-on conn-failure empty-response response-timeout {codes}" in made
 
 
 def test_sessions_stay_where_it_drains_and_end_at_weight_0() -> None:

@@ -4,6 +4,7 @@ Called by `configuration`, once for each rule.
 """
 
 import re
+from dataclasses import replace
 
 from envoy.config.core.v3 import base_pb2
 from envoy.config.route.v3 import route_components_pb2 as route_pb2
@@ -13,7 +14,7 @@ from controlplane.adapters.envoy.callers import mark
 from controlplane.adapters.envoy.clusters import cluster_name
 from controlplane.adapters.envoy.derived_clusters import queue_name
 from controlplane.adapters.envoy.packing import milliseconds
-from controlplane.adapters.envoy.retries import retry_policy
+from controlplane.adapters.envoy.retries import errors_header, retry_policy
 from controlplane.adapters.envoy.routing.conditions import route_match
 from controlplane.adapters.envoy.routing.expressible import Services
 from controlplane.adapters.envoy.sessions import name_cookie
@@ -53,7 +54,10 @@ def envoy_route(route: Route, services: Services, usual: RetryPolicy) -> route_p
     elif route.response is not None:
         _respond(message, route.response)
     else:
-        message.route.CopyFrom(_forward(route, services[route.service], usual))
+        service = services[route.service]
+        message.route.CopyFrom(_forward(route, service, usual))
+        if service.retry.server_errors:
+            message.request_headers_to_add.append(errors_header())
     _change_headers(message, route)
     mark(message, route)
     name_cookie(message, services.get(route.service))
@@ -64,8 +68,7 @@ def retry_of(route: Route, service: ServiceEndpoints) -> RetryPolicy:
     """The retries of a route: its own number of them, or the service's."""
     if route.retries is None:
         return service.retry
-    limit = service.retry.per_try_timeout_ms
-    return RetryPolicy(attempts=route.retries, per_try_timeout_ms=limit)
+    return replace(service.retry, attempts=route.retries)
 
 
 def _forward(route: Route, service: ServiceEndpoints, usual: RetryPolicy) -> route_pb2.RouteAction:
