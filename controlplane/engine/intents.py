@@ -157,9 +157,9 @@ class Intents:
         """
         async with self.course.changing:
             self._register.expect(ask.expected)
+            bare, facts = await self._asked(ask)
             if ask.automatic:
                 rules.check_automation(ask.wanted, self.standing, self.most_centers)
-            bare, facts = await self._asked(ask)
             made = await asyncio.to_thread(forecast, bare, self._left(ask), facts)
             self._judge(ask, made, facts)
             intent = _begun(planned(bare, made, facts.content))

@@ -157,7 +157,8 @@ def step_of(
         room: whether the policy's limit leaves room for one more.
         asked: whether an alert of it still fires.
     """
-    standing = intent is not None and intent.standing
+    # What is on its way back no longer speaks for the target: traffic comes to it.
+    standing = intent is not None and intent.standing and intent.ending is None
     if not asked:
         ends = standing and policy is not None and policy.on_resolve is OnResolve.END
         return Step.END if ends and episode.intent else Step.CLOSE
@@ -178,17 +179,15 @@ def room_left(policy: AlertPolicy, intents: Iterable[Intent], now_s: float) -> b
 
 
 def _is_done(episode: Episode, intent: Intent | None) -> bool:
-    """An ended intent stays ended while the alerts go on: whoever undid it meant it.
+    """What was taken back stays so while the alerts go on: whoever undid it meant it.
 
-    One that has only expired is asked for again when an alert is told again after that.
+    One that has only expired is asked for again when an alert is told again after that, also while
+    it is on its way back.
     """
     if not episode.intent or intent is None:
         return False
-    return not (
-        intent.ending is Ending.EXPIRED
-        and intent.ended_s is not None
-        and episode.heard_s > intent.ended_s
-    )
+    over_s = intent.ended_s if intent.returning_s is None else intent.returning_s
+    return not (intent.ending is Ending.EXPIRED and over_s is not None and episode.heard_s > over_s)
 
 
 def _unusable(policy: AlertPolicy, error: Invalid) -> Observation:

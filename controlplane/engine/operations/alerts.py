@@ -199,7 +199,10 @@ class Alerts:
             (
                 one
                 for one in known.values()
-                if one.standing and one.kind is wanted.kind and one.target.covers(wanted.target)
+                if one.standing
+                and one.ending is None
+                and one.kind is wanted.kind
+                and one.target.covers(wanted.target)
             ),
             None,
         )

@@ -1,7 +1,8 @@
 """What fires now, and what each alert asks for by the policies in force.
 
 Owned by `alerts`. Bounded: a storm with more different alerts than `MOST_ALERTS` is cut, and
-counted; those that are kept are enough to begin its episodes.
+counted; those that are kept are enough to begin its episodes. One that asks for something takes
+the room of one that asks for nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,6 +40,8 @@ class Firing:
 
     def __init__(self) -> None:
         self._kept: dict[Key, _Kept] = {}
+        # Those that ask for nothing, the earliest first.
+        self._idle: dict[Key, None] = {}
         self._policies: Mapping[str, AlertPolicy] = {}
         self._restored_s = 0.0
         self._text = 0
@@ -83,23 +86,27 @@ class Firing:
         if self._policies is policies:
             return
         self._policies = policies
-        for kept in self._kept.values():
+        for key, kept in self._kept.items():
             if kept.heard is not None:
                 kept.asks, kept.wrong = asks_of(tuple(policies.values()), kept.heard)
+                self._sort(key, kept)
 
     def hear(self, alert: Alert, now_s: float) -> bool:
         """Keep a firing alert; False when there are too many."""
         key = (alert.origin, alert.fingerprint)
         kept = self._kept.get(key)
-        text = self._text + _text(alert) - (0 if kept is None else kept.text)
-        if (kept is None and len(self._kept) >= MOST_ALERTS) or text > MOST_TEXT:
-            self.dropped += 1
-            return False
-        self._text = text
         first_s = now_s if kept is None or kept.heard is None else kept.heard.first_s
         heard = Heard(alert=alert, first_s=first_s, last_s=now_s)
         asks, wrong = asks_of(tuple(self._policies.values()), heard)
+        more = _text(alert) - (0 if kept is None else kept.text)
+        if asks:
+            self._make_room(key, more)
+        if not self._has_room(key, more):
+            self.dropped += 1
+            return False
+        self._text += more
         self._kept[key] = _Kept(asks=asks, heard=heard, wrong=wrong, text=_text(alert))
+        self._sort(key, self._kept[key])
         return True
 
     def resolve(self, alert: Alert) -> None:
@@ -139,7 +146,28 @@ class Firing:
         for key in old:
             self._drop(key)
 
+    def _has_room(self, key: Key, more: int) -> bool:
+        return (key in self._kept or len(self._kept) < MOST_ALERTS) and (
+            self._text + more <= MOST_TEXT
+        )
+
+    def _make_room(self, key: Key, more: int) -> None:
+        """Drop those that ask for nothing until there is room for one that asks."""
+        while not self._has_room(key, more):
+            idle = next((one for one in self._idle if one != key), None)
+            if idle is None:
+                return
+            self._drop(idle)
+            self.dropped += 1
+
+    def _sort(self, key: Key, kept: _Kept) -> None:
+        if kept.asks:
+            self._idle.pop(key, None)
+        else:
+            self._idle.setdefault(key)
+
     def _drop(self, key: Key) -> None:
+        self._idle.pop(key, None)
         if (kept := self._kept.pop(key, None)) is not None:
             self._text -= kept.text
 

@@ -70,6 +70,10 @@ def ended(ending: Ending, ended_s: float = 20.0) -> Intent:
     return replace(INTENT, state=IntentState.ENDED, ending=ending, ended_s=ended_s)
 
 
+def returning(ending: Ending, returning_s: float = 20.0) -> Intent:
+    return replace(INTENT, state=IntentState.RETURNING, ending=ending, returning_s=returning_s)
+
+
 def test_an_alert_asks_by_each_policy_that_listens() -> None:
     off = replace(POLICY, name="off", mode=Mode.OFF)
     deaf = replace(POLICY, name="deaf", matchers=(Matcher(label="alertname", value="Up"),))
@@ -142,6 +146,10 @@ KEEPING = replace(POLICY, on_resolve=OnResolve.KEEP)
         (EPISODE, POLICY, ended(Ending.EXPIRED), True, True, Step.REST),
         (EPISODE, POLICY, ended(Ending.EXPIRED, 9.0), True, True, Step.ORDER),
         (EPISODE, POLICY, None, True, True, Step.ORDER),
+        (EPISODE, POLICY, returning(Ending.UNDONE), True, True, Step.REST),
+        (EPISODE, POLICY, returning(Ending.EXPIRED), True, True, Step.REST),
+        (EPISODE, POLICY, returning(Ending.EXPIRED, 9.0), True, True, Step.ORDER),
+        (EPISODE, POLICY, returning(Ending.UNDONE), True, False, Step.CLOSE),
         (EPISODE, POLICY, INTENT, True, False, Step.END),
         (EPISODE, KEEPING, INTENT, True, False, Step.CLOSE),
         (EPISODE, None, INTENT, True, False, Step.CLOSE),

@@ -86,6 +86,10 @@ class MemoryDesk:
             change=self.change,
         )
 
+    def return_again(self, name: str) -> None:
+        """Let one that was taken back be still on its way."""
+        self.intents[name] = replace(self.intents[name], state=IntentState.RETURNING, ended_s=None)
+
     @property
     def standing(self) -> list[str]:
         return [one.id for one in self.intents.values() if one.standing]

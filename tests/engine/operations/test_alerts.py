@@ -268,6 +268,30 @@ async def test_too_many_alerts_are_counted(site: Site, monkeypatch: pytest.Monke
     assert [one.alert.fingerprint for one in site.alerts.firing] == ["east0", "east1"]
 
 
+async def test_alerts_that_ask_for_nothing_make_room_for_one_that_does(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(firing, "MOST_ALERTS", 2)
+    monkeypatch.setattr(firing, "MOST_TEXT", 3_000)
+    noise = [alert(n, labels={"alertname": "Noise"}, summary="x" * 900) for n in range(3)]
+    assert await site.alerts.take(noise) == Told(firing=2, dropped=1)
+    assert await site.alerts.take([alert(7)]) == Told(firing=1)
+    assert site.intents.standing == ["failover-1"]
+    assert [one.alert.fingerprint for one in site.alerts.firing] == ["east1", "east7"]
+    assert await site.alerts.take([alert(8, summary="x" * 2_900)]) == Told(firing=1)
+    assert [one.alert.fingerprint for one in site.alerts.firing] == ["east7", "east8"]
+    assert await site.alerts.take([alert(9)]) == Told(dropped=1)
+    assert site.alerts.dropped == 4
+
+
+async def test_an_alert_that_fires_again_on_the_way_back_is_acted_on(site: Site) -> None:
+    await site.alerts.take([alert()])
+    await site.alerts.take([over(alert())])
+    site.intents.return_again("failover-1")
+    await site.alerts.take([alert()])
+    assert len(site.intents.orders) == 2
+
+
 async def test_an_alert_whose_end_was_lost_is_forgotten(site: Site) -> None:
     await site.alerts.take([alert()])
     site.clock.time_s += firing.FORGET_S + 1.0
