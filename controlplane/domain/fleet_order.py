@@ -5,6 +5,7 @@ Called wherever a fleet comes in or goes out as a document.
 
 from dataclasses import replace
 
+from controlplane.domain.admission.policy import Attachment
 from controlplane.domain.routing.callers.policies import CallerPolicy, Consumer, Grant
 from controlplane.domain.routing.route import Condition, HeaderChanges, Route
 from controlplane.domain.services import Cluster, Service
@@ -43,6 +44,10 @@ def normalized(fleet: Fleet) -> Fleet:
         zones=tuple(
             replace(one, functions=tuple(sorted(one.functions)), sources=tuple(sorted(one.sources)))
             for one in sorted(fleet.zones, key=lambda z: z.name)
+        ),
+        policies=tuple(
+            replace(policy, attachment=_attachment(policy.attachment))
+            for policy in sorted(fleet.policies, key=lambda p: p.name)
         ),
         metric_sources=tuple(
             replace(source, queries=tuple(sorted(source.queries)))
@@ -119,6 +124,14 @@ def _grant(grant: Grant) -> Grant:
         routes=tuple(sorted(grant.routes)),
         labels=tuple(sorted(grant.labels)),
         zones=tuple(sorted(grant.zones)),
+    )
+
+
+def _attachment(attachment: Attachment) -> Attachment:
+    return Attachment(
+        routes=tuple(sorted(attachment.routes)),
+        services=tuple(sorted(attachment.services)),
+        regions=tuple(sorted(attachment.regions)),
     )
 
 

@@ -17,6 +17,7 @@ from controlplane.domain.snapshot import (
     CenterEndpoints,
     Content,
     EndpointsSection,
+    PoliciesSection,
     RoutesSection,
     ServiceEndpoints,
     Snapshot,
@@ -75,6 +76,7 @@ def build(
             certificates=facts.certificates,
             zones=facts.zones,
         ),
+        admission=PoliciesSection(policies=facts.policies),
     )
     return assemble(content)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from controlplane.domain import canonical
+from controlplane.domain.admission.policy import Policy
 from controlplane.domain.routing.callers.policies import CallerPolicy, Consumer
 from controlplane.domain.routing.route import L4Route, Route
 from controlplane.domain.routing.tls import Certificate
@@ -136,9 +137,9 @@ class RoutesSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoliciesSection:
-    """Content of the `admission` section; policies come with the admission work."""
+    """Content of the `admission` section; gateways read it with `admission.section`."""
 
-    policies: tuple[str, ...] = ()
+    policies: tuple[Policy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

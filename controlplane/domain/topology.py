@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 
+from controlplane.domain.admission.policy import Policy
 from controlplane.domain.errors import NotFound
 from controlplane.domain.routing.callers.policies import CallerPolicy, Consumer
 from controlplane.domain.routing.life.release import Release
@@ -104,6 +105,7 @@ class Fleet:
     consumers: tuple[Consumer, ...] = ()
     certificates: tuple[Certificate, ...] = ()
     zones: tuple[Zone, ...] = ()
+    policies: tuple[Policy, ...] = ()
     metric_sources: tuple[DeclaredSource, ...] = ()
     releases: tuple[Release, ...] = ()
 

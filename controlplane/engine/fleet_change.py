@@ -10,6 +10,7 @@ from controlplane.domain import canonical
 from controlplane.domain.access import Principal
 from controlplane.domain.findings import Observation
 from controlplane.domain.fleet_order import normalized, ordered
+from controlplane.domain.fleet_policies import invalid as invalid_policies
 from controlplane.domain.routing.life.checks import CheckResult, HeldChange, checked
 from controlplane.domain.routing.life.release import Life, LifeEvent, Release
 from controlplane.domain.routing.life.revision import RouteRevision
@@ -40,27 +41,37 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldPolicy:
+    """A change of one policy that is not made, because it could not be carried out."""
+
+    policy: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """A wanted fleet after its checks, in canonical order, and what it changes.
 
     Attributes:
         held: changes of routes that are not in it, because a check would fail.
         failing: checks that fail although this change is not at fault.
+        invalid: changes of policies that are not in it.
     """
 
     fleet: Fleet
     lines: tuple[ChangeLine, ...]
     held: tuple[HeldChange, ...] = ()
     failing: tuple[CheckResult, ...] = ()
+    invalid: tuple[HeldPolicy, ...] = ()
 
 
 def judged(current: Fleet, wanted: Fleet, now_s: float) -> Judged:
     """Run the checks of a wanted fleet against the one in force."""
-    wanted = normalized(wanted)
+    wanted, invalid = _carried_out(current, normalized(wanted))
     # A draft changes no answer, and tables of thousands of routes take their time.
     same = current.routes == wanted.routes and current.whitelists == wanted.whitelists
     if same or not any(route.checks for fleet in (current, wanted) for route in fleet.routes):
-        return Judged(fleet=wanted, lines=difference(current, wanted))
+        return Judged(fleet=wanted, lines=difference(current, wanted), invalid=invalid)
     result = checked(_table(current), _table(wanted), now_s)
     if result.held:
         wanted = _with_earlier(current, wanted, {one.route for one in result.held})
@@ -69,7 +80,19 @@ def judged(current: Fleet, wanted: Fleet, now_s: float) -> Judged:
         lines=difference(current, wanted),
         held=result.held,
         failing=result.failing,
+        invalid=invalid,
     )
+
+
+def _carried_out(current: Fleet, wanted: Fleet) -> tuple[Fleet, tuple[HeldPolicy, ...]]:
+    """The wanted fleet with the policies that cannot be carried out as they are in force."""
+    reasons = invalid_policies(wanted.policies)
+    if not reasons:
+        return wanted, ()
+    policies = [one for one in wanted.policies if one.name not in reasons]
+    policies += [one for one in current.policies if one.name in reasons]
+    held = tuple(HeldPolicy(policy=name, reason=why) for name, why in sorted(reasons.items()))
+    return normalized(replace(wanted, policies=tuple(policies))), held
 
 
 def _table(fleet: Fleet) -> Mapping[str, Route]:
@@ -109,6 +132,13 @@ def observations(found: Judged) -> Iterator[Observation]:
             subject=_subject(one.route),
             message=f"{one.reason}: correct the route or the check, and publish it again",
             held="the route as it was; the rest of the change was made",
+        )
+    for policy in found.invalid:
+        yield Observation(
+            code="policy_invalid",
+            subject=f"policy/{policy.policy}",
+            message=f"policy {policy.policy}: {policy.reason}",
+            held="the policy as it was; the rest of the change was made",
         )
     for failing in found.failing:
         yield Observation(

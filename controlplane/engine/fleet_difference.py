@@ -48,6 +48,7 @@ def _items(fleet: Fleet) -> dict[str, object]:
         **{f"consumer/{consumer.name}": consumer for consumer in fleet.consumers},
         **{f"certificate/{one.name}": one for one in fleet.certificates},
         **{f"zone/{zone.name}": zone for zone in fleet.zones},
+        **{f"policy/{policy.name}": policy for policy in fleet.policies},
         **{f"source/{source.name}": source for source in fleet.metric_sources},
         **{f"release/{release.route.id}": release for release in fleet.releases},
     }

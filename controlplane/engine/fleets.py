@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from controlplane.domain import canonical
 from controlplane.domain.access import AuditEntry, Principal
 from controlplane.domain.decisions import Trigger
-from controlplane.domain.errors import Conflict, Refused
+from controlplane.domain.errors import Conflict, Invalid, Refused
 from controlplane.domain.findings import Observation, Source
+from controlplane.domain.fleet_policies import unknown_references
 from controlplane.domain.routing.life.checks import HeldChange
 from controlplane.domain.routing.life.revision import RouteRevision
 from controlplane.domain.suspicion.limits import SuspicionLimits
@@ -32,7 +33,7 @@ from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments
 from controlplane.ports.stores import FleetStore, StoredFleet
 
-CHECKS = "checks"
+CHECKS, POLICIES = "checks", "policies"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,8 @@ class FleetChange:
     Attributes:
         generation: the one after the change.
         objection: why it would be refused unless forced; "" when it would not, or is made.
-        held: changes of routes that are not made, because a check would fail.
+        held: changes of routes that are not made, because a check would fail, and of policies that
+            could not be carried out.
     """
 
     generation: int
@@ -97,6 +99,7 @@ class Fleets:
             self._guard.store_behind(stored.generation, self._current.generation)
         else:
             self._current = stored
+            self._tell_policies()
         self._known = max(self._known, stored.generation)
 
     def confirm(self, generation: int) -> None:
@@ -172,7 +175,7 @@ class Fleets:
         async with self._changing:
             for last in (False, False, True):
                 current, found = await self._judged(edit.change, edit.expected_generation)
-                if found.held:
+                if found.held or found.invalid:
                     raise _failed(found)
                 if not found.lines:
                     return _change(current, found)
@@ -195,6 +198,11 @@ class Fleets:
         """Keep what checks held back as findings, in place of those before."""
         self._held = tuple(held)
         self._findings.report(Source.FLEET, self._held, scope=CHECKS)
+
+    def _tell_policies(self) -> None:
+        """Keep what policies name and nobody declares as findings, as the fleet in force is."""
+        found = unknown_references(self._current.fleet)
+        self._findings.report(Source.FLEET, found, scope=POLICIES)
 
     async def _judged(
         self, change: Callable[[Fleet], Fleet], expected_generation: int | None
@@ -233,6 +241,7 @@ class Fleets:
         published = tuple(revisions(current.fleet, found, edit.event, entry))
         self._current = await self._replace(found.fleet, audit, published)
         self._known = self._stored = self._current.generation
+        self._tell_policies()
         self._pokes.poke(Trigger.OPERATOR)
 
     async def _replace(
@@ -288,10 +297,15 @@ def _digest(fleet: Fleet) -> str:
 
 def _change(current: StoredFleet, found: Judged) -> FleetChange:
     step = 1 if found.lines else 0
-    return FleetChange(generation=current.generation + step, lines=found.lines, held=found.held)
+    invalid = [HeldChange(route=f"policy/{p.policy}", reason=p.reason) for p in found.invalid]
+    return FleetChange(
+        generation=current.generation + step, lines=found.lines, held=(*found.held, *invalid)
+    )
 
 
-def _failed(found: Judged) -> Refused:
+def _failed(found: Judged) -> Refused | Invalid:
+    if found.invalid:
+        return Invalid("policy_invalid", f"{found.invalid[0].reason}; nothing was changed")
     reasons = [one.reason for one in found.held]
     return Refused(
         "route_check_failed",

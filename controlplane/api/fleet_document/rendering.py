@@ -10,6 +10,7 @@ from enum import StrEnum
 from controlplane.api.fleet_document.sections import FLEET_KEYS
 from controlplane.api.fleet_document.times import rfc3339
 from controlplane.api.yaml_text import yaml_text
+from controlplane.domain.admission.policy import Attachment, Policy
 from controlplane.domain.fleet_order import normalized, ordered
 from controlplane.domain.routing.callers.policies import Grant, Jwt
 from controlplane.domain.routing.route import FunctionCall, HeaderChanges, Route, RouteCheck
@@ -58,6 +59,8 @@ def _plain(value: object) -> object:
         for key in _MAPPINGS.get(type(value), ()):
             if key in told:
                 told[key] = dict(told[key])
+        if isinstance(value, Policy):
+            told = _flat(told)
         if isinstance(value, Route):
             told = {_KEYS.get(key, key): _in_words(key, item) for key, item in told.items()}
         return {key: _plain(item) for key, item in told.items()}
@@ -66,6 +69,13 @@ def _plain(value: object) -> object:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return str(value) if isinstance(value, StrEnum) else value
+
+
+def _flat(told: dict[str, object]) -> dict[str, object]:
+    """A policy with what it is attached to beside its name."""
+    attachment = told.pop("attachment", Attachment())
+    lists = {f.name: getattr(attachment, f.name) for f in dataclasses.fields(Attachment)}
+    return {key: names for key, names in lists.items() if names} | told
 
 
 _KEYS: Mapping[str, str] = {"valid_from_s": "valid_from", "valid_until_s": "valid_until"}

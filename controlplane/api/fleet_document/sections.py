@@ -15,6 +15,7 @@ from controlplane.api.fleet_document.consumers import Declared, consumer
 from controlplane.api.fleet_document.findings import listed
 from controlplane.api.fleet_document.l4_routes import l4_routes
 from controlplane.api.fleet_document.nodes import Listing, Node, Scalar, Table
+from controlplane.api.fleet_document.policies.policy import admission_policy
 from controlplane.api.fleet_document.reading import (
     Place,
     T,
@@ -44,6 +45,7 @@ FLEET_KEYS = (
     "consumers",
     "certificates",
     "zones",
+    "policies",
     "metric_sources",
 )
 
@@ -96,6 +98,7 @@ def fleet(place: Place, now_s: float = 0.0) -> Fleet:
         ),
         certificates=entries.optional("certificates", lambda at: _named(at, certificate), ()),
         zones=entries.optional("zones", lambda at: _named(at, zone), ()),
+        policies=entries.optional("policies", lambda at: _named(at, admission_policy), ()),
         metric_sources=entries.optional("metric_sources", lambda at: _named(at, source), ()),
     )
     check_zones(entries.places.get("routes", place), read)

@@ -1,12 +1,22 @@
 """What is declared: a policy of one kind, how far it is enforced, and what it is attached to.
 
-Read from the fleet, served in the snapshot's `admission` section, enforced by gateways.
+Read from the fleet, served in the snapshot's `admission` section, enforced by gateways. A kind is
+added here with three lines: its name, its field and its rules.
 """
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from controlplane.domain.admission.asking import Asked
+from controlplane.domain.admission.asking import Asked, Decision
+from controlplane.domain.admission.protection import (
+    ProtectionFacts,
+    ProtectionPolicy,
+    check_protection,
+)
+from controlplane.domain.admission.protection import decide as decide_protection
+from controlplane.domain.errors import Invalid
 
 
 class Mode(StrEnum):
@@ -15,6 +25,17 @@ class Mode(StrEnum):
     ENFORCE = "enforce"
     OBSERVE = "observe"
     OFF = "off"
+
+
+class PolicyKind(StrEnum):
+    """What a policy does, in the order in which kinds are asked.
+
+    The whole order, of which some are still to come: protection, abnormal_traffic, rate_limit,
+    priority_shedding, session_queue, flash_sale, overload, circuit_breaker, adaptive_concurrency,
+    regional_overflow.
+    """
+
+    PROTECTION = "protection"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +61,69 @@ class Attachment:
             (self.regions, asked.region),
         )
         return all(not named or value in named for named, value in pairs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """One policy: exactly one of the fields that have the name of a kind is set."""
+
+    name: str
+    mode: Mode = Mode.ENFORCE
+    attachment: Attachment = Attachment()
+    protection: ProtectionPolicy | None = None
+
+    @property
+    def kind(self) -> PolicyKind:
+        """Which field is set.
+
+        Raises:
+            Invalid: `policy_invalid`, none or several are.
+        """
+        given = [kind for kind in PolicyKind if getattr(self, kind) is not None]
+        if len(given) != 1:
+            raise Invalid(
+                "policy_invalid",
+                f"policy {self.name} has {len(given)} kinds ({', '.join(given) or 'none'}): "
+                f"give exactly one of {', '.join(PolicyKind)}",
+            )
+        return given[0]
+
+    @property
+    def spec(self) -> Any:
+        """What is declared under its kind; Invalid as `kind`."""
+        return getattr(self, self.kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindRules:
+    """What everything that handles all kinds needs of one.
+
+    Attributes:
+        check: raises Invalid `policy_invalid` for a spec that cannot be carried out.
+        facts: a frozen dataclass of what is known beside the request, every field with the value
+            that it has at the start.
+        decide: (spec, asked, facts) -> what the policy says; pure, for dry runs.
+    """
+
+    check: Callable[[Any], None]
+    facts: Callable[[], Any]
+    decide: Callable[[Any, Asked, Any], Decision]
+
+
+KINDS: Mapping[PolicyKind, KindRules] = {
+    PolicyKind.PROTECTION: KindRules(
+        check=check_protection, facts=ProtectionFacts, decide=decide_protection
+    ),
+}
+
+_PLACE = {kind: place for place, kind in enumerate(PolicyKind)}
+
+
+def check_policy(policy: Policy) -> None:
+    """Raise Invalid `policy_invalid` when a policy cannot be carried out."""
+    KINDS[policy.kind].check(policy.spec)
+
+
+def in_order(policies: Iterable[Policy]) -> tuple[Policy, ...]:
+    """Policies as they are asked: by kind, then by name."""
+    return tuple(sorted(policies, key=lambda policy: (_PLACE[policy.kind], policy.name)))

@@ -160,6 +160,7 @@ def _members(fleet: Fleet) -> dict[str, set[str]]:
         "consumers": {consumer.name for consumer in fleet.consumers},
         "certificates": {certificate.name for certificate in fleet.certificates},
         "zones": {zone.name for zone in fleet.zones},
+        "policies": {policy.name for policy in fleet.policies},
         "metric sources": {source.name for source in fleet.metric_sources},
         "endpoints": {
             f"{service.name} {cluster.datacenter} {endpoint.address}:{endpoint.port}"

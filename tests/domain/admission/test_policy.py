@@ -1,9 +1,20 @@
-"""What a policy is attached to."""
+"""What a policy is attached to, and which kind it is."""
+
+import dataclasses
 
 import pytest
 
 from controlplane.domain.admission.asking import Asked
-from controlplane.domain.admission.policy import Attachment
+from controlplane.domain.admission.policy import (
+    KINDS,
+    Attachment,
+    Policy,
+    PolicyKind,
+    check_policy,
+    in_order,
+)
+from controlplane.domain.admission.protection import ProtectionPolicy
+from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.matching.request import Request
 
 SEATS = Asked(
@@ -23,3 +34,25 @@ SEATS = Asked(
 )
 def test_all_lists_that_name_something_must_name_it(attachment: Attachment, covers: bool) -> None:
     assert attachment.covers(SEATS) is covers
+
+
+def test_a_policy_has_exactly_one_kind() -> None:
+    guarded = Policy(name="edge", protection=ProtectionPolicy())
+    assert (guarded.kind, guarded.spec) == (PolicyKind.PROTECTION, ProtectionPolicy())
+    check_policy(guarded)
+    with pytest.raises(Invalid, match="policy edge has 0 kinds"):
+        check_policy(Policy(name="edge"))
+
+
+def test_policies_are_asked_by_kind_and_name() -> None:
+    spec = ProtectionPolicy()
+    one, other = Policy(name="a", protection=spec), Policy(name="b", protection=spec)
+    assert in_order([other, one]) == (one, other)
+
+
+def test_every_kind_has_a_field_rules_and_facts() -> None:
+    fields = {field.name for field in dataclasses.fields(Policy)}
+    assert set(PolicyKind) == fields - {"name", "mode", "attachment"}
+    assert list(KINDS) == list(PolicyKind)
+    for rules in KINDS.values():
+        assert dataclasses.is_dataclass(rules.facts())
