@@ -5,8 +5,12 @@ suite. Each call is atomic. Keys come from `keys.key`. Every method may raise Re
 `shared_state_away` when it did not answer in time, `shared_state_full` when it has no room.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+from controlplane.domain.admission.session_queue.control import Period
+from controlplane.domain.admission.session_queue.room import Terms, Visited, Visitor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,4 +137,61 @@ class Values(Protocol):
         self, key: str, expected: bytes | None, value: bytes | None, ttl_s: float | None = None
     ) -> bool:
         """Put a value where exactly `expected` is (None: nothing); a value of None deletes it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """Answers that one agent has seen: how many, how many of them failed, seconds of all."""
+
+    answers: int = 0
+    failures: int = 0
+    total_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolState:
+    """A pool as it is now.
+
+    Attributes:
+        size, inside, waiting: 0 is a size that nobody has set.
+        note: of who sized it last, b"" is none.
+        number: of the period, for `resize`.
+        ended: what all agents saw in the period that has just ended; exactly one agent gets it.
+    """
+
+    size: int
+    inside: int
+    waiting: int
+    note: bytes
+    number: int
+    ended: Period | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sized:
+    """A decision about a pool: its size, a note for the next decision, the period it is made of."""
+
+    size: int
+    note: bytes
+    number: int
+
+
+class Pools(Protocol):
+    """Sessions that are served and sessions that wait; see `session_queue.room` for the rules."""
+
+    async def visit(self, key: str, visitors: Sequence[Visitor], terms: Terms) -> Sequence[Visited]:
+        """Several who ask, one after the other."""
+        ...
+
+    async def leave(self, key: str, session: str, remembered_s: float) -> bool:
+        """Take somebody out; whether he was there."""
+        ...
+
+    async def tell(self, key: str, times: Times, period_s: float) -> PoolState:
+        """Add what an agent has seen, and end the period when it is as old as that."""
+        ...
+
+    async def resize(self, key: str, sized: Sized) -> bool:
+        """Carry out a decision, unless a period has ended since."""
         ...

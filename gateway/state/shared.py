@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from gateway.state.memory.buckets import MemoryBuckets
 from gateway.state.memory.counters import MemoryCounters
+from gateway.state.memory.pools import MemoryPools
 from gateway.state.memory.values import MemoryValues
 from gateway.state.memory.windows import MemoryWindows
-from gateway.state.ports import Buckets, Counters, Values, Windows
+from gateway.state.ports import Buckets, Counters, Pools, Values, Windows
 from gateway.state.redis.buckets import RedisBuckets
 from gateway.state.redis.counters import RedisCounters
 from gateway.state.redis.link import RedisLink
+from gateway.state.redis.pools import RedisPools
 from gateway.state.redis.values import RedisValues
 from gateway.state.redis.windows import RedisWindows
 
@@ -26,6 +28,7 @@ class SharedState:
     buckets: Buckets
     counters: Counters
     values: Values
+    pools: Pools
 
 
 def in_memory(now_s: Callable[[], float]) -> SharedState:
@@ -39,6 +42,7 @@ def in_memory(now_s: Callable[[], float]) -> SharedState:
         buckets=MemoryBuckets(now_s),
         counters=MemoryCounters(now_s),
         values=MemoryValues(now_s),
+        pools=MemoryPools(now_s),
     )
 
 
@@ -49,4 +53,5 @@ def in_redis(link: RedisLink) -> SharedState:
         buckets=RedisBuckets(link),
         counters=RedisCounters(link),
         values=RedisValues(link),
+        pools=RedisPools(link),
     )
