@@ -1,0 +1,62 @@
+"""One sale at work on one node: its desk, its queue, its opening, and the tasks that drive them.
+
+Made by `host` and by `enforcer` from a policy; ended when the policy is gone or has changed.
+"""
+
+import asyncio
+import contextlib
+
+import structlog
+
+from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
+from gateway.admission.flash_sale.desk import Desk
+from gateway.admission.flash_sale.funnel import Funnel
+from gateway.admission.flash_sale.opening import OpeningKeeper, OpeningOptions
+from gateway.admission.flash_sale.order_desk import OrderDesk
+from gateway.admission.flash_sale.shop import Shop
+from gateway.admission.flash_sale.stock import Stock
+from gateway.admission.flash_sale.writer import Writer
+from gateway.state.shared import SharedState
+
+log = structlog.get_logger()
+
+
+class SaleCounter:
+    """Where one sale is served."""
+
+    def __init__(
+        self, name: str, policy: FlashSalePolicy, state: SharedState, options: OpeningOptions
+    ) -> None:
+        self.policy = policy
+        self.funnel = Funnel()
+        self._shop = Shop(name, policy)
+        self.stock = Stock(name, policy, state)
+        self.writer = Writer(policy, self._shop, self.stock, self.funnel)
+        orders = OrderDesk(name, policy, self.stock, self.writer)
+        self.desk = Desk(name, policy, orders, self.writer, self.funnel)
+        self._opening = OpeningKeeper(name, policy, options)
+        self._name = name
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Drive it until `close`."""
+        self._task = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        """End its tasks and connections."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        await self._shop.close()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(self._opening.bring(self.desk.open))
+                    tasks.create_task(self.writer.run())
+            except* Exception:
+                # A sale that stops in its first second is worse than one that tries again.
+                log.exception("flash_sale.unexpected", sale=self._name)
+                await asyncio.sleep(1.0)
