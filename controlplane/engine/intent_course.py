@@ -138,11 +138,10 @@ class IntentCourse:
             return LOOK_S
         try:
             async with self.changing:
-                # Load that is to leave waits for no database.
-                await self._advance(frozenset({IntentEvent.READY}))
+                # What time brings was promised when the store was there, or ordered without it.
+                await self._advance()
                 await self._register.save()
                 await self._complete()
-                await self._advance(frozenset(IntentEvent))
         except (Retryable, Conflict) as error:
             # The state in force stays; the next look tries again.
             log.warning("intents.not_advanced", reason=error.message)
@@ -178,16 +177,16 @@ class IntentCourse:
             await self._register.put(completed, [])
             self._parts.pokes.hurry()
 
-    async def _advance(self, events: frozenset[IntentEvent]) -> None:
+    async def _advance(self) -> None:
         now_s = self._now()
         for intent in self._register.standing:
-            if (event := await self._due(intent, now_s)) is None or event not in events:
+            if (event := await self._due(intent, now_s)) is None:
                 continue
             moved = [advanced(intent, event, now_s, self._register.change + 1)]
             if event is IntentEvent.DONE:
                 moved += self._restored(intent, now_s)
             entries = [self.entry(one, "time", event.value, "") for one in moved]
-            await self._register.put(moved, entries, at_once=event is IntentEvent.READY)
+            await self._register.put(moved, entries, at_once=True)
             log.info("intent.advanced", id=intent.id, state=moved[0].state)
             self._parts.pokes.hurry()
         due = next_change(
@@ -253,7 +252,8 @@ class IntentCourse:
                     code="intents_unsaved",
                     subject="intents",
                     message=f"{self._register.unsaved} change(s) of intents are in force and not "
-                    "stored: the store is away; do not restart the control plane now",
+                    "stored: the store is away; do not restart the control plane now, or what was "
+                    "ordered is gone and what was taken back or has expired stands again at first",
                     severity=Severity.CRITICAL,
                 )
             )

@@ -1,8 +1,9 @@
 """The register of intents: the standing ones in memory, every change numbered and stored.
 
 Owned by `intents`; nobody else changes it. Changes go through compare-and-set on the number of the
-newest one. An evacuation does not wait for a database: what the store does not take now is in force
-at once, kept in order, and stored as soon as it takes it, behind what another process has stored.
+newest one. An evacuation does not wait for a database, nor does an operator who ends it: what the
+store does not take now is in force at once, kept in order, and stored as soon as it takes it,
+behind what another process has stored.
 """
 
 from collections import OrderedDict

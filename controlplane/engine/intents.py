@@ -24,6 +24,7 @@ from controlplane.domain.intents.intent import (
     intent_id,
 )
 from controlplane.domain.intents.presence import TAKING
+from controlplane.domain.intents.scope import by_automation
 from controlplane.domain.snapshot import Content
 from controlplane.engine.intent_course import IntentCourse, IntentParts, IntentTimes
 from controlplane.engine.intent_plans import Facts, Forecast, forecast, moves, planned
@@ -194,7 +195,7 @@ class Intents:
         Raises:
             NotFound: there is none.
             Conflict: it has ended or is on its way back, or the register is not at `expected`.
-            Retryable: the store is away.
+            Retryable: the store is away, and automation asks or it is none that stands.
         """
         async with self.course.changing:
             self._register.expect(expected)
@@ -204,7 +205,9 @@ class Intents:
             undone = advanced(intent, IntentEvent.UNDO, self._now(), self.change + 1)
             rules.check_shape(replace(undone.wanted, expires_s=None), self._now())
             entry = self.course.entry(undone, author, IntentEvent.UNDO, reason)
-            await self._register.put([undone], [entry])
+            # A wrong order that needed no store must not stand until there is one. What automation
+            # brings back can wait: after a restart it would be taken away once more.
+            await self._register.put([undone], [entry], at_once=not by_automation(author))
         log.info("intent.undone", id=undone.id, author=author)
         self.course.hurry()
         return undone

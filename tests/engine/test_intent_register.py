@@ -5,7 +5,14 @@ from dataclasses import replace as replaced
 
 from controlplane.domain.access import AuditEntry
 from controlplane.domain.errors import Retryable
-from controlplane.domain.intents.intent import Intent, IntentKind, IntentState, Target, Wanted
+from controlplane.domain.intents.intent import (
+    Ending,
+    Intent,
+    IntentKind,
+    IntentState,
+    Target,
+    Wanted,
+)
 from controlplane.engine.intents import Ask
 from tests.builders import fleet, sample
 from tests.engine.rig import Rig
@@ -105,3 +112,59 @@ async def test_admission_is_not_waited_for_longer_when_the_clock_goes_back() -> 
     made.clock.time_s -= 3_600.0
     await made.intents.course.look()
     assert made.intents.standing[0].state is IntentState.ACTIVE
+
+
+async def test_an_expiry_is_kept_although_the_store_is_away() -> None:
+    made = await rig()
+    before = made.weights()
+    expires_s = made.clock.now() + 60.0
+    await made.intents.create(Ask(wanted=replaced(NORTH, expires_s=expires_s), author="ann"))
+    await made.follow()
+    made.stores.outage.away = True
+    made.clock.time_s += 61.0
+    await made.follow()
+    assert (made.weights(), made.intents.standing) == (before, ())
+    assert "intents" in made.troubled
+    made.stores.outage.away = False
+    await made.follow()
+    (stored,) = await made.stores.intents.recent(1)
+    assert (stored.state, stored.ending, made.intents.unsaved) == (
+        IntentState.ENDED,
+        Ending.EXPIRED,
+        0,
+    )
+    assert "intents" not in made.troubled
+
+
+async def test_what_was_ordered_without_the_store_can_be_taken_back_without_it() -> None:
+    made = await rig()
+    before = made.weights()
+    made.stores.outage.away = True
+    intent = await made.intents.create(Ask(wanted=NORTH, author="ann"))
+    await made.follow()
+    assert made.weights() == ALL_SOUTH
+    await made.intents.undo(intent.id, "bob", "the wrong one")
+    await made.follow()
+    assert (made.weights(), made.intents.standing) == (before, ())
+    made.stores.outage.away = False
+    await made.follow()
+    assert made.intents.unsaved == 0
+    audited = [(one.author, one.action) for one in made.stores.intents.audit.entries]
+    assert audited[-3:] == [
+        ("ann", "intent.failover"),
+        ("bob", "intent.undo"),
+        ("time", "intent.returned"),
+    ]
+
+
+async def test_an_expiry_that_was_never_stored_comes_again_after_a_restart() -> None:
+    made = await rig()
+    expires_s = made.clock.now() + 60.0
+    await made.intents.create(Ask(wanted=replaced(NORTH, expires_s=expires_s), author="ann"))
+    made.stores.outage.away = True
+    made.clock.time_s += 61.0
+    await made.follow()
+    made.stores.outage.away = False
+    other = await made.restart()
+    await other.follow()
+    assert other.intents.standing == ()

@@ -226,7 +226,7 @@ async def test_a_failover_does_not_wait_for_a_store_that_is_away() -> None:
     await made.loop.tick(await made.pokes.take())
     assert made.weights() == {"beijing-1": 0, "beijing-2": 10_000}
     with pytest.raises(Retryable):
-        await made.intents.undo(intent.id, "ann")
+        await made.intents.undo(intent.id, "health")
     made.stores.outage.away = False
     await made.follow()
     await made.tick(Trigger.OPERATOR)

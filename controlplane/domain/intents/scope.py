@@ -58,15 +58,17 @@ def spoken_for(target: Target, intents: Iterable[Intent]) -> Intent | None:
     return None
 
 
+def by_automation(author: str) -> bool:
+    """Whether health or an alert policy speaks, and no person."""
+    return author == HEALTH or author.startswith(POLICY_PREFIX)
+
+
 def left_by_automation(intents: Iterable[Intent]) -> frozenset[str]:
     """Data centres that health and alert policies have taken traffic from, in any service."""
     return frozenset(
         one.target.datacenter
         for one in intents
-        if one.kind in TAKING
-        and one.standing
-        and one.ending is None
-        and (one.author == HEALTH or one.author.startswith(POLICY_PREFIX))
+        if one.kind in TAKING and one.standing and one.ending is None and by_automation(one.author)
     )
 
 
