@@ -3,63 +3,47 @@
 A real `serve`, a real Envoy and back ends of two, then three data centres as programs, under 400
 requests a second by a timetable that waits for no answer. The larger side fails, in all its
 services or in one, by each kind of fault in turn. Repaired is when the last request that failed or
-was late has ended. `[--quick] [--json]`
+was late has ended. Beside it the same faults meet two Envoys without a control plane.
+`[--quick] [--json]`
 """
 
 import argparse
-import asyncio
 import contextlib
 import json
 import tempfile
-import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvloop
 
 from benchmarks.failover_control import operator_call_ms, published, settle
-from benchmarks.failover_faults import Fault, begin, end, has_rules
+from benchmarks.failover_faults import Fault, has_rules
+from benchmarks.failover_front import SERVICES
 from benchmarks.failover_load import OpenLoad
-from benchmarks.failover_report import (
-    Results,
-    Scope,
-    Struck,
-    figures_of,
-    judged,
-    line,
-    show,
-    since_ms,
-)
-from benchmarks.failover_site import LARGER, SERVICES, FailoverSite, site
+from benchmarks.failover_pairs import Pair, pair_figures, show_pairs
+from benchmarks.failover_report import Results, Scope, Struck, figures_of, line, show
+from benchmarks.failover_rivals import Rival, rivals
+from benchmarks.failover_site import FailoverSite, site
+from benchmarks.failover_strike import Case, Trial, never, strike
 
 RATE_RPS = 400.0
-# Load before a fault, and how long the fault lasts.
-BEFORE_S, WINDOW_S = 1.0, 2.0
-POLL_S = 0.02
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """One kind of trial."""
-
-    fault: Fault
-    scope: Scope
-    centers: int
+# Long enough for two checks each 5 s, of which the second may run into its time limit.
+PAIRED_S, PAIRED_QUICK_S = 14.0, 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Faults, and then how many calls of an operator."""
+    """Faults, those that the others meet, too, and then how many calls of an operator."""
 
     cases: tuple[Case, ...]
+    paired: tuple[Case, ...]
     calls: int
 
 
 _FEW = (
     Case(fault=Fault.KILL, scope=Scope.CENTER, centers=2),
     Case(fault=Fault.HANG, scope=Scope.CENTER, centers=2),
-    Case(fault=Fault.LOSS, scope=Scope.CENTER, centers=3),
     Case(fault=Fault.KILL, scope=Scope.CLUSTER, centers=3),
 )
 KILLS, OTHERS = 13, 3
@@ -69,99 +53,102 @@ _MANY = tuple(
     for fault in Fault
     for scope in Scope
     for _ in range(KILLS if fault is Fault.KILL else OTHERS)
+) + tuple(
+    Case(fault=fault, scope=Scope.CENTER, centers=centers, retries_errors=True)
+    for centers in (2, 3)
+    for fault in (Fault.ERRORS, Fault.ERRORS_BEHIND)
+    for _ in range(OTHERS)
+)
+_PAIRED_FEW = (Case(fault=Fault.KILL, scope=Scope.CENTER, centers=3, window_s=PAIRED_QUICK_S),)
+_PAIRED_MANY = tuple(
+    Case(fault=fault, scope=Scope.CENTER, centers=centers, window_s=PAIRED_S)
+    for centers in (2, 3)
+    for fault in Fault
 )
 
 
-QUICK, FULL = Plan(cases=_FEW, calls=5), Plan(cases=_MANY, calls=100)
+QUICK = Plan(cases=_FEW, paired=_PAIRED_FEW, calls=3)
+FULL = Plan(cases=_MANY, paired=_PAIRED_MANY, calls=100)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """A site under load."""
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """One run of a plan: our site under load, and what was measured."""
 
     site: FailoverSite
-    load: OpenLoad
+    trial: Trial
+    folder: Path
+    struck: list[Struck] = field(default_factory=list)
+    pairs: list[Pair] = field(default_factory=list)
+
+    async def with_centers(self, plan: Plan, centers: int) -> None:
+        """Everything of a plan that has so many data centres."""
+        for is_retried in (True, False):
+            cases = [
+                case
+                for case in plan.cases
+                if case.centers == centers and case.retries_errors is is_retried
+            ]
+            if cases:
+                await self.site.declare(centers, retries_errors=is_retried)
+                await settle(self.site, centers)
+            for case in cases:
+                self.struck.append(await self.controlled(case))
+                print(line(self.struck[-1]), flush=True)
+        paired = [case for case in plan.paired if case.centers == centers]
+        if paired:
+            async with rivals(self.folder, centers, RATE_RPS) as others:
+                for case in paired:
+                    self.pairs.append(await self.pair(case, others))
+
+    async def controlled(self, case: Case) -> Struck:
+        """A fault on our site, and everything well again."""
+
+        async def watch(hit: Sequence[str], until_s: float) -> float | None:
+            return await published(self.site.api, hit, until_s)
+
+        (struck,) = await strike([self.trial], case, watch)
+        await settle(self.site, case.centers)
+        return struck
+
+    async def pair(self, case: Case, others: dict[Rival, Trial]) -> Pair:
+        """A fault on our site, and then on both of the others; who waits has no load."""
+        ours = await self.controlled(case)
+        print(f"ours      {line(ours)}", flush=True)
+        self.trial.load.is_held = True
+        for other in others.values():
+            await other.front.well(case.centers)
+            other.load.is_held = False
+        theirs = dict(zip(others, await strike(list(others.values()), case, never), strict=True))
+        for rival, struck in theirs.items():
+            others[rival].load.is_held = True
+            print(f"{rival:<10}{line(struck)}", flush=True)
+        self.trial.load.is_held = False
+        return Pair(ours=ours, rivals=theirs)
 
 
-async def run(plan: Plan) -> Results:
+async def run(plan: Plan) -> tuple[Results, list[Pair]]:
     """Everything of a plan, then one more kill without the control plane."""
-    struck: list[Struck] = []
-    with tempfile.TemporaryDirectory(prefix="signalbox-failover-") as folder:
-        async with _under_load(Path(folder)) as trial:
-            centers = 2
-            await settle(trial.site, centers)
-            for case in plan.cases:
-                if case.centers != centers:
-                    centers = case.centers
-                    await trial.site.declare(centers)
-                    await settle(trial.site, centers)
-                struck.append(await strike(trial, case))
-                print(line(struck[-1]), flush=True)
-            calls = [await operator_call_ms(trial.site, trial.load) for _ in range(plan.calls)]
-            await trial.site.serve.kill()
-            alone = Case(fault=Fault.KILL, scope=Scope.CENTER, centers=centers)
-            last = await strike(trial, alone, controlled=False)
-    return Results(struck=struck, calls_ms=calls, alone=last)
+    with tempfile.TemporaryDirectory(prefix="signalbox-failover-") as name:
+        async with _under_load(Path(name)) as running:
+            for centers in (2, 3):
+                await running.with_centers(plan, centers)
+            trial, ours = running.trial, running.site
+            calls = [await operator_call_ms(ours, trial.load) for _ in range(plan.calls)]
+            await ours.serve.kill()
+            alone = Case(fault=Fault.KILL, scope=Scope.CENTER, centers=3)
+            (last,) = await strike([trial], alone, never)
+    results = Results(struck=running.struck, calls_ms=calls, alone=last)
+    return results, running.pairs
 
 
 @contextlib.asynccontextmanager
-async def _under_load(folder: Path) -> AsyncIterator[Trial]:
+async def _under_load(folder: Path) -> AsyncIterator[Run]:
     async with site(folder) as running:
-        load = OpenLoad(port=running.listener, rate_rps=RATE_RPS, services=SERVICES)
+        load = OpenLoad(port=running.front.listener, rate_rps=RATE_RPS, services=SERVICES)
         async with load.running():
-            yield Trial(site=running, load=load)
-
-
-async def strike(trial: Trial, case: Case, *, controlled: bool = True) -> Struck:
-    """Let the larger side fail, wait, and undo it; what became of the requests.
-
-    Args:
-        controlled: whether there is a control plane.
-    """
-    hit = SERVICES if case.scope is Scope.CENTER else SERVICES[:1]
-    backs = trial.site.at(LARGER, hit)
-    trial.load.outcomes.clear()
-    await asyncio.sleep(BEFORE_S)
-    at_s = time.perf_counter()
-    begin(case.fault, backs)
-    until_s = at_s + WINDOW_S
-    isolated_s, published_s = await asyncio.gather(
-        _isolated(trial.site, hit, at_s),
-        published(trial.site.api, hit, until_s) if controlled else _never(),
-    )
-    await asyncio.sleep(until_s - time.perf_counter())
-    await end(case.fault, backs)
-    await trial.load.answered(until_s)
-    if controlled:
-        await settle(trial.site, case.centers)
-    return judged(
-        trial.load.outcomes,
-        Struck(
-            fault=case.fault,
-            scope=case.scope,
-            centers=case.centers,
-            hit=hit,
-            at_s=at_s,
-            until_s=until_s,
-            isolated_ms=since_ms(at_s, isolated_s),
-            published_ms=since_ms(at_s, published_s),
-        ),
-    )
-
-
-async def _never() -> None:
-    """Nobody publishes."""
-
-
-async def _isolated(running: FailoverSite, hit: Sequence[str], at_s: float) -> float | None:
-    """When Envoy uses no endpoint of the side any more; None when it does all the time."""
-    before = await running.healthy()
-    while time.perf_counter() < at_s + WINDOW_S:
-        now = await running.healthy()
-        if all(now[service] <= before[service] - 5 for service in hit):
-            return time.perf_counter()
-        await asyncio.sleep(POLL_S)
-    return None
+            trial = Trial(front=running.front, load=load)
+            yield Run(site=running, trial=trial, folder=folder)
 
 
 def main() -> None:
@@ -171,10 +158,12 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     options = parser.parse_args()
     print(f"packets are lost by {'rules of nftables' if has_rules() else 'filters on sockets'}")
-    results = uvloop.run(run(QUICK if options.quick else FULL))
+    results, pairs = uvloop.run(run(QUICK if options.quick else FULL))
     figures = figures_of(results)
     show(figures)
+    show_pairs(pairs)
     if options.json:
+        figures |= pair_figures(pairs)
         print(json.dumps({"benchmark": "failover", "figures": figures}))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from benchmarks.failover_backend import LOST_PCT, Behavior
-from benchmarks.failover_site import Back
+from benchmarks.failover_front import Back
 
 TABLE = f"signalbox_failover_{os.getpid()}"
 

@@ -43,12 +43,14 @@ class OpenLoad:
 
     Attributes:
         cookies: of the users that send them, in turn; without any, each is a new one.
+        is_held: nothing is sent while it is.
     """
 
     port: int
     rate_rps: float
     services: Sequence[str]
     cookies: Sequence[str] = ()
+    is_held: bool = False
     outcomes: list[Outcome] = field(default_factory=list)
     _idle: list[Connection] = field(default_factory=list)
     _running: dict[asyncio.Task[None], float] = field(default_factory=dict)
@@ -75,10 +77,12 @@ class OpenLoad:
         began_s, number = loop.time(), 0
         while True:
             await asyncio.sleep(max(0.0, began_s + number / self.rate_rps - loop.time()))
+            number += 1
+            if self.is_held:
+                continue
             task = loop.create_task(self._request(number))
             self._running[task] = time.perf_counter()
             task.add_done_callback(self._running.pop)
-            number += 1
 
     async def _request(self, number: int) -> None:
         service = self.services[number % len(self.services)]

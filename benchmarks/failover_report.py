@@ -10,8 +10,8 @@ from enum import StrEnum
 from statistics import fmean
 
 from benchmarks.failover_faults import Fault
+from benchmarks.failover_front import LARGER
 from benchmarks.failover_load import Outcome
-from benchmarks.failover_site import LARGER
 
 # One attempt may take 250 ms; whoever waits longer has met the fault.
 LATE_MS = 250.0
@@ -37,6 +37,7 @@ class Struck:
         published_ms: until the control plane had published that they get nothing.
         repaired_ms: until the last failed or late request had ended; 0 without any.
         moved: whether another service changed its split.
+        retries_errors: whether the services say that their errors are tried again.
     """
 
     fault: Fault
@@ -52,6 +53,7 @@ class Struck:
     failed: int = 0
     late: int = 0
     moved: bool = False
+    retries_errors: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +100,8 @@ def _moved(outcomes: Sequence[Outcome], struck: Struck) -> bool:
 
 def figures_of(results: Results) -> dict[str, float]:
     """All figures; the units are in the names."""
-    struck, alone = results.struck, results.alone
+    struck = [one for one in results.struck if not one.retries_errors]
+    alone = results.alone
     figures = {
         "fault_to_repaired_ms_mean": fmean(one.repaired_ms for one in struck),
         "fault_to_repaired_ms_max": max(one.repaired_ms for one in struck),
@@ -110,7 +113,10 @@ def figures_of(results: Results) -> dict[str, float]:
         **_controlled(results),
     }
     for fault in Fault:
-        figures |= _of_kind(fault, [one for one in struck if one.fault is fault])
+        name = fault.replace("-", "_")
+        figures |= _of_kind(name, [one for one in struck if one.fault is fault])
+        again = [one for one in results.struck if one.retries_errors and one.fault is fault]
+        figures |= _of_kind(f"{name}_retried", again)
     return figures
 
 
@@ -129,10 +135,9 @@ def _controlled(results: Results) -> dict[str, float]:
     return found
 
 
-def _of_kind(fault: Fault, struck: Sequence[Struck]) -> dict[str, float]:
+def _of_kind(name: str, struck: Sequence[Struck]) -> dict[str, float]:
     if not struck:
         return {}
-    name = fault.replace("-", "_")
     isolated = [one.isolated_ms for one in struck if one.isolated_ms is not None]
     found = {
         f"{name}_to_repaired_ms_mean": fmean(one.repaired_ms for one in struck),
@@ -151,6 +156,7 @@ def line(struck: Struck) -> str:
         f"{struck.centers} centres, {struck.scope:<8}{struck.fault:<14}"
         "repaired {:>5} ms, isolated {:>5} ms, published {:>5} ms".format(*words)
         + f", failed {struck.failed:>3}, late {struck.late:>3} of {struck.sent}"
+        + (", errors are retried" if struck.retries_errors else "")
     )
 
 
