@@ -10,6 +10,7 @@ from enum import StrEnum
 from controlplane.api.fleet_document.sections import FLEET_KEYS
 from controlplane.api.fleet_document.times import rfc3339
 from controlplane.api.yaml_text import yaml_text
+from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
 from controlplane.domain.admission.policy import Attachment, Policy
 from controlplane.domain.fleet_order import normalized, ordered
 from controlplane.domain.routing.callers.policies import Grant, Jwt
@@ -37,6 +38,12 @@ def plain_route(route: Route) -> dict[str, object]:
     return found if isinstance(found, dict) else {}
 
 
+def plain_policy(policy: Policy) -> dict[str, object]:
+    """One policy as its own document."""
+    found = _plain(policy)
+    return found if isinstance(found, dict) else {}
+
+
 # Pairs of a name and a value are a mapping in the document.
 _MAPPINGS: Mapping[type, tuple[str, ...]] = {
     Service: ("static_shares",),
@@ -61,7 +68,7 @@ def _plain(value: object) -> object:
                 told[key] = dict(told[key])
         if isinstance(value, Policy):
             told = _flat(told)
-        if isinstance(value, Route):
+        if isinstance(value, Route | FlashSalePolicy):
             told = {_KEYS.get(key, key): _in_words(key, item) for key, item in told.items()}
         return {key: _plain(item) for key, item in told.items()}
     if isinstance(value, dict):
@@ -78,7 +85,12 @@ def _flat(told: dict[str, object]) -> dict[str, object]:
     return {key: names for key, names in lists.items() if names} | told
 
 
-_KEYS: Mapping[str, str] = {"valid_from_s": "valid_from", "valid_until_s": "valid_until"}
+_KEYS: Mapping[str, str] = {
+    "valid_from_s": "valid_from",
+    "valid_until_s": "valid_until",
+    "opens_at_s": "opens_at",
+    "ends_at_s": "ends_at",
+}
 
 
 def _in_words(key: str, value: object) -> object:

@@ -10,6 +10,9 @@ from enum import StrEnum
 from typing import Any
 
 from controlplane.domain.admission.asking import Asked, Decision
+from controlplane.domain.admission.flash_sale.deciding import FlashSaleFacts
+from controlplane.domain.admission.flash_sale.deciding import decide as decide_flash_sale
+from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy, check_flash_sale
 from controlplane.domain.admission.protection import (
     ProtectionFacts,
     ProtectionPolicy,
@@ -36,6 +39,7 @@ class PolicyKind(StrEnum):
     """
 
     PROTECTION = "protection"
+    FLASH_SALE = "flash_sale"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +75,7 @@ class Policy:
     mode: Mode = Mode.ENFORCE
     attachment: Attachment = Attachment()
     protection: ProtectionPolicy | None = None
+    flash_sale: FlashSalePolicy | None = None
 
     @property
     def kind(self) -> PolicyKind:
@@ -106,13 +111,16 @@ class KindRules:
     """
 
     check: Callable[[Any], None]
-    facts: Callable[[], Any]
+    facts: type[Any]
     decide: Callable[[Any, Asked, Any], Decision]
 
 
 KINDS: Mapping[PolicyKind, KindRules] = {
     PolicyKind.PROTECTION: KindRules(
         check=check_protection, facts=ProtectionFacts, decide=decide_protection
+    ),
+    PolicyKind.FLASH_SALE: KindRules(
+        check=check_flash_sale, facts=FlashSaleFacts, decide=decide_flash_sale
     ),
 }
 

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from controlplane.api.fleet_document.conditions import several
+from controlplane.api.fleet_document.policies.flash_sale import flash_sale
 from controlplane.api.fleet_document.policies.protection import protection
 from controlplane.api.fleet_document.reading import Fields, Place, Rule, choice, fields, name
 from controlplane.domain.admission.policy import Attachment, Mode, Policy, PolicyKind
 
 READERS: Mapping[PolicyKind, Rule[Any]] = {
     PolicyKind.PROTECTION: protection,
+    PolicyKind.FLASH_SALE: flash_sale,
 }
 POLICY_KEYS = ("name", "mode", "routes", "services", "regions", *PolicyKind)
 USUAL = Policy(name="")
