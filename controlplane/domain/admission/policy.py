@@ -19,6 +19,12 @@ from controlplane.domain.admission.protection import (
     check_protection,
 )
 from controlplane.domain.admission.protection import decide as decide_protection
+from controlplane.domain.admission.session_queue.policy import (
+    SessionQueuePolicy,
+    check_session_queue,
+)
+from controlplane.domain.admission.session_queue.standing import SessionQueueFacts
+from controlplane.domain.admission.session_queue.standing import decide as decide_session_queue
 from controlplane.domain.errors import Invalid
 
 
@@ -39,6 +45,7 @@ class PolicyKind(StrEnum):
     """
 
     PROTECTION = "protection"
+    SESSION_QUEUE = "session_queue"
     FLASH_SALE = "flash_sale"
 
 
@@ -75,6 +82,7 @@ class Policy:
     mode: Mode = Mode.ENFORCE
     attachment: Attachment = Attachment()
     protection: ProtectionPolicy | None = None
+    session_queue: SessionQueuePolicy | None = None
     flash_sale: FlashSalePolicy | None = None
 
     @property
@@ -118,6 +126,9 @@ class KindRules:
 KINDS: Mapping[PolicyKind, KindRules] = {
     PolicyKind.PROTECTION: KindRules(
         check=check_protection, facts=ProtectionFacts, decide=decide_protection
+    ),
+    PolicyKind.SESSION_QUEUE: KindRules(
+        check=check_session_queue, facts=SessionQueueFacts, decide=decide_session_queue
     ),
     PolicyKind.FLASH_SALE: KindRules(
         check=check_flash_sale, facts=FlashSaleFacts, decide=decide_flash_sale
