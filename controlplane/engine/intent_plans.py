@@ -103,7 +103,10 @@ class Facts:
 def forecast(intent: Intent, standing: tuple[Intent, ...], facts: Facts) -> Forecast:
     """What an intent would do beside those that stand, when its ramps are over."""
     loads = expected_loads(facts)
-    done = replace(intent, state=IntentState.ACTIVE, active_s=-math.inf, loads=as_loads(loads))
+    done = _forced(
+        replace(intent, state=IntentState.ACTIVE, active_s=-math.inf, loads=as_loads(loads))
+    )
+    standing = tuple(_forced(one) for one in standing)
     going = _going(standing, done, facts)
     ground = Ground(
         fleet=facts.fleet,
@@ -129,6 +132,11 @@ def forecast(intent: Intent, standing: tuple[Intent, ...], facts: Facts) -> Fore
         loads=as_loads({name: rate for name, rate in loads.items() if name in touched}),
         limits=_limits(made, facts) if intent.kind in TAKING else (),
     )
+
+
+def _forced(intent: Intent) -> Intent:
+    """Without force it would give way, and nobody would be told what it would close."""
+    return replace(intent, wanted=replace(intent.wanted, force=True))
 
 
 def _shut(facts: Facts, intents: tuple[Intent, ...]) -> frozenset[str]:

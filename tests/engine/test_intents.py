@@ -240,19 +240,6 @@ async def test_a_failover_does_not_wait_for_a_store_that_is_away() -> None:
     assert made.weights() == before
 
 
-async def test_a_service_that_comes_later_is_taken_back_too() -> None:
-    made = await rig()
-    intent = await made.intents.create(ask(IntentKind.FAILOVER))
-    await made.follow()
-    await made.declare(fleet(service(), service("video")))
-    assert made.weights("video") == {"beijing-1": 0, "beijing-2": 10_000}
-    await made.follow()
-    await made.tick(Trigger.OPERATOR)
-    await made.intents.undo(intent.id, "ann")
-    await made.follow()
-    assert made.weights("video")["beijing-1"] > 0
-
-
 async def test_the_forecast_is_what_happens() -> None:
     made = await rig()
     found, objection = await made.intents.dry_run(ask(IntentKind.FAILOVER))

@@ -3,6 +3,7 @@
 Called by `overlay` at each tick and by the engine for when to tick next. Of several intents about
 one place the strictest counts, and a restore lifts those before it that it covers. When all places
 of a service would be taken, the later word counts and the earlier ones are passed over.
+Only one that was forced closes a service.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,6 +23,8 @@ class Removal:
         level: of the usual traffic, what the target keeps now, 0..1.
         begun: whether traffic moves already; before that only room is made for it.
         draining: whether a drain is on its way, so that sessions may stay where services keep them.
+        forced: whether it may close a service that nobody else serves. Without force it was refused
+            then; later a fleet may take everybody else away.
     """
 
     number: int
@@ -29,6 +32,7 @@ class Removal:
     level: float
     begun: bool = True
     draining: bool = False
+    forced: bool = False
 
     @property
     def stands(self) -> bool:
@@ -83,8 +87,9 @@ def presence(service: str, centers: Collection[str], taken: Iterable[Removal]) -
             continue
         if target.datacenter not in levels and len(levels) + 1 >= len(centers):
             # Nobody would be left: the last word was taken, earlier ones give way to it.
-            closed = closed or (len(centers) == 1 and one.level <= 0)
-            (counting if len(centers) == 1 else passed).add(one.number)
+            closes = len(centers) == 1 and one.forced
+            closed = closed or (closes and one.level <= 0)
+            (counting if closes else passed).add(one.number)
             continue
         counting.add(one.number)
         levels[target.datacenter] = min(one.level, levels.get(target.datacenter, 1.0))
@@ -129,6 +134,7 @@ def _removal(intent: Intent, restores: Sequence[Intent], now_s: float) -> Remova
         level=level,
         begun=intent.state is not IntentState.PREPARING,
         draining=draining,
+        forced=intent.wanted.force,
     )
 
 

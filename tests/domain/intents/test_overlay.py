@@ -85,7 +85,9 @@ def test_the_last_word_counts_when_nobody_would_be_left() -> None:
 
 def test_a_service_that_is_nowhere_else_is_closed() -> None:
     site = fleet(service(clusters=(cluster("east", 1),)))
-    failover = intent(IntentKind.FAILOVER, EAST)
+    unforced = published(site, intent(IntentKind.FAILOVER, EAST))
+    assert unforced == content(site)
+    failover = intent(IntentKind.FAILOVER, EAST, force=True)
     found = published(site, failover)
     (route,) = found.routes.routes
     assert route.response is not None
@@ -251,7 +253,7 @@ def test_a_drain_never_turns_on_its_way(elapsed_s: float) -> None:
 
 def test_a_service_in_one_data_centre_only_is_shut_by_a_failover_of_it() -> None:
     site = fleet(service("shop"), service("lonely", clusters=(cluster("east", 1),)))
-    leave = (intent(IntentKind.FAILOVER, EAST),)
+    leave = (intent(IntentKind.FAILOVER, EAST, force=True),)
     over = Overlay(fleet=site, intents=leave, now_s=NOW_S)
     assert shut(content(site), over) == {"lonely"}
     assert shut(content(site), Overlay(fleet=site, intents=(), now_s=NOW_S)) == frozenset()
