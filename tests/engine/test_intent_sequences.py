@@ -252,7 +252,7 @@ def _served(content: Content, service: str) -> int:
 
 
 TestIntentSequences = IntentSequences.TestCase
-# The gate asks the same sequences each time; raise the count and drop `derandomize` to look further.
+# The gate asks the same sequences each time: look further with a higher count, not derandomized.
 TestIntentSequences.settings = settings(
     max_examples=30,
     stateful_step_count=12,
