@@ -70,7 +70,7 @@ class Concurrency:
         least_ms: the least median since the newest probe; infinity is unknown.
         probed_s: when the newest probe ended; windows: those that have ended since.
         probing: this window is a probe.
-        busy: something was refused in this window, or the limit was reached.
+        busy: the limit was reached in this window, or something was refused.
     """
 
     limit: float
@@ -149,11 +149,21 @@ def begun(policy: AdaptiveConcurrencyPolicy, known: Concurrency) -> Concurrency:
     return replace(known, inflight=inflight, busy=busy)
 
 
+def refused(known: Concurrency) -> Concurrency:
+    """One more was refused: the limit was needed."""
+    return replace(known, busy=True)
+
+
+def dropped(known: Concurrency) -> Concurrency:
+    """One that was admitted never reached the upstream."""
+    return replace(known, inflight=max(0, known.inflight - 1))
+
+
 def ended(
     policy: AdaptiveConcurrencyPolicy, known: Concurrency, took_ms: float, now_s: float
 ) -> Concurrency:
     """One request has ended after `took_ms`; one without an answer counts by what it waited."""
-    known = replace(known, inflight=max(0, known.inflight - 1))
+    known = dropped(known)
     opened_s = known.opened_s
     if opened_s is None:
         return replace(known, opened_s=now_s, skipped=allowed(policy, known))

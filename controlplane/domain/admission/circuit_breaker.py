@@ -152,6 +152,13 @@ def ended(
     return _opened(breaker, now_s) if failed or slow else Breaker(since_s=now_s)
 
 
+def unused(policy: CircuitBreakerPolicy, breaker: Breaker) -> Breaker:
+    """The probe never reached the upstream: the next request is one."""
+    if breaker.phase is not Phase.HALF_OPEN:
+        return breaker
+    return replace(breaker, phase=Phase.OPEN, since_s=breaker.since_s - rest_s(policy, breaker))
+
+
 def rest_s(policy: CircuitBreakerPolicy, breaker: Breaker) -> float:
     """How long this rest lasts."""
     doubled = policy.open_s * float(2 ** min(max(0, breaker.trips - 1), LAST_DOUBLING))

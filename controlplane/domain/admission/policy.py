@@ -9,16 +9,32 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from controlplane.domain.admission import (
+    adaptive_concurrency,
+    circuit_breaker,
+    priority_shedding,
+    rate_limit,
+)
+from controlplane.domain.admission.abnormal_traffic import policy as abnormal_traffic
+from controlplane.domain.admission.abnormal_traffic import scoring
+from controlplane.domain.admission.abnormal_traffic.policy import AbnormalTrafficPolicy
+from controlplane.domain.admission.adaptive_concurrency import AdaptiveConcurrencyPolicy
 from controlplane.domain.admission.asking import Asked, Decision
+from controlplane.domain.admission.circuit_breaker import CircuitBreakerPolicy
 from controlplane.domain.admission.flash_sale.deciding import FlashSaleFacts
 from controlplane.domain.admission.flash_sale.deciding import decide as decide_flash_sale
 from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy, check_flash_sale
+from controlplane.domain.admission.priority_shedding import PrioritySheddingPolicy
 from controlplane.domain.admission.protection import (
     ProtectionFacts,
     ProtectionPolicy,
     check_protection,
 )
 from controlplane.domain.admission.protection import decide as decide_protection
+from controlplane.domain.admission.rate_limit import RateLimitPolicy
+from controlplane.domain.admission.regional_overflow import choice as regional_choice
+from controlplane.domain.admission.regional_overflow import policy as regional_overflow
+from controlplane.domain.admission.regional_overflow.policy import RegionalOverflowPolicy
 from controlplane.domain.admission.session_queue.policy import (
     SessionQueuePolicy,
     check_session_queue,
@@ -45,8 +61,14 @@ class PolicyKind(StrEnum):
     """
 
     PROTECTION = "protection"
+    ABNORMAL_TRAFFIC = "abnormal_traffic"
+    RATE_LIMIT = "rate_limit"
+    PRIORITY_SHEDDING = "priority_shedding"
     SESSION_QUEUE = "session_queue"
     FLASH_SALE = "flash_sale"
+    CIRCUIT_BREAKER = "circuit_breaker"
+    ADAPTIVE_CONCURRENCY = "adaptive_concurrency"
+    REGIONAL_OVERFLOW = "regional_overflow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +104,14 @@ class Policy:
     mode: Mode = Mode.ENFORCE
     attachment: Attachment = Attachment()
     protection: ProtectionPolicy | None = None
+    abnormal_traffic: AbnormalTrafficPolicy | None = None
+    rate_limit: RateLimitPolicy | None = None
+    priority_shedding: PrioritySheddingPolicy | None = None
     session_queue: SessionQueuePolicy | None = None
     flash_sale: FlashSalePolicy | None = None
+    circuit_breaker: CircuitBreakerPolicy | None = None
+    adaptive_concurrency: AdaptiveConcurrencyPolicy | None = None
+    regional_overflow: RegionalOverflowPolicy | None = None
 
     @property
     def kind(self) -> PolicyKind:
@@ -127,11 +155,39 @@ KINDS: Mapping[PolicyKind, KindRules] = {
     PolicyKind.PROTECTION: KindRules(
         check=check_protection, facts=ProtectionFacts, decide=decide_protection
     ),
+    PolicyKind.ABNORMAL_TRAFFIC: KindRules(
+        check=abnormal_traffic.check_abnormal_traffic,
+        facts=scoring.TrafficFacts,
+        decide=scoring.decide,
+    ),
+    PolicyKind.RATE_LIMIT: KindRules(
+        check=rate_limit.check_rate_limit, facts=rate_limit.RateFacts, decide=rate_limit.decide
+    ),
+    PolicyKind.PRIORITY_SHEDDING: KindRules(
+        check=priority_shedding.check_priority_shedding,
+        facts=priority_shedding.SheddingFacts,
+        decide=priority_shedding.decide,
+    ),
     PolicyKind.SESSION_QUEUE: KindRules(
         check=check_session_queue, facts=SessionQueueFacts, decide=decide_session_queue
     ),
     PolicyKind.FLASH_SALE: KindRules(
         check=check_flash_sale, facts=FlashSaleFacts, decide=decide_flash_sale
+    ),
+    PolicyKind.CIRCUIT_BREAKER: KindRules(
+        check=circuit_breaker.check_circuit_breaker,
+        facts=circuit_breaker.BreakerFacts,
+        decide=circuit_breaker.decide,
+    ),
+    PolicyKind.ADAPTIVE_CONCURRENCY: KindRules(
+        check=adaptive_concurrency.check_adaptive_concurrency,
+        facts=adaptive_concurrency.ConcurrencyFacts,
+        decide=adaptive_concurrency.decide,
+    ),
+    PolicyKind.REGIONAL_OVERFLOW: KindRules(
+        check=regional_overflow.check_regional_overflow,
+        facts=regional_choice.OverflowFacts,
+        decide=regional_choice.decide,
     ),
 }
 

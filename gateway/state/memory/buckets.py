@@ -17,6 +17,10 @@ class MemoryBuckets:
         self._kept: Expiring[tuple[float, float]] = Expiring(now_s)
 
     async def take(self, key: str, amount: float, rule: BucketRule) -> Taken:
+        return self.take_now(key, amount, rule)
+
+    def take_now(self, key: str, amount: float, rule: BucketRule) -> Taken:
+        """The same for who may not wait."""
         now_s = self._now_s()
         new = rule.burst if rule.start is None else min(rule.start, rule.burst)
         tokens, at_s = self._kept.get(key) or (new, now_s)

@@ -16,7 +16,9 @@ from controlplane.domain.admission.adaptive_concurrency import (
     begun,
     check_adaptive_concurrency,
     decide,
+    dropped,
     ended,
+    refused,
     start,
 )
 from controlplane.domain.admission.asking import ADMITTED, Asked, Verdict
@@ -58,6 +60,7 @@ class Upstream:
             inflight=self.known.inflight, allowed=allowed(self.policy, self.known)
         )
         if decide(self.policy, ASKED, facts) is not ADMITTED:
+            self.known = refused(self.known)
             return
         self.known = begun(self.policy, self.known)
         self._waiting.append(self.now_s)
@@ -156,3 +159,9 @@ def test_what_cannot_be_carried_out_says_which_limit(values: dict[str, float], w
 def test_defaults_can_be_carried_out() -> None:
     check_adaptive_concurrency(USUAL)
     check_adaptive_concurrency(replace(USUAL, least_ms=20.0, status=429))
+
+
+def test_one_that_never_reached_the_upstream_says_nothing_of_it() -> None:
+    known = begun(USUAL, start(USUAL))
+    assert dropped(known) == start(USUAL)
+    assert dropped(start(USUAL)).inflight == 0

@@ -17,6 +17,7 @@ from controlplane.domain.admission.circuit_breaker import (
     decide,
     ended,
     rest_s,
+    unused,
 )
 from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.matching.request import Request
@@ -142,3 +143,11 @@ def test_what_cannot_be_carried_out_says_which_limit(values: dict[str, object], 
 
 def test_defaults_can_be_carried_out() -> None:
     check_circuit_breaker(CircuitBreakerPolicy())
+
+
+def test_a_probe_that_never_reached_the_upstream_leaves_its_place_to_the_next() -> None:
+    probed = begun(after(*[BAD] * 10), 105.0)
+    again = unused(POLICY, probed)
+    assert decide(POLICY, asked(105.0), BreakerFacts(breaker=again)) is ADMITTED
+    assert rest_s(POLICY, again) == 5.0
+    assert unused(POLICY, CLOSED) is CLOSED

@@ -1,5 +1,6 @@
 """The part of a fleet document about admission policies.
 
 - `policy`: what all kinds share, and which module reads which kind.
-- one module for each kind, named as the kind is.
+- `specs`: a kind as a table of rules, one for each field.
+- one module for each kind, named as the kind is; `limits` has four whose keys are plain numbers.
 """

@@ -2,7 +2,7 @@
 
 import re
 
-from controlplane.api.fleet_document.policies.protection import listing
+from controlplane.api.fleet_document.policies.specs import listing
 from controlplane.api.fleet_document.reading import (
     Place,
     choice,
@@ -69,7 +69,7 @@ def flash_sale(place: Place) -> FlashSalePolicy:
         ends_at_s=entries.required("ends_at", time, 0.0),
         orders_url=entries.required("orders_url", ADDRESS, ""),
         challenge=entries.optional("challenge", choice(Challenge), USUAL.challenge),
-        codes=tuple(sorted(entries.optional("codes", listing(DIGEST), ()))),
+        codes=tuple(sorted(entries.optional("codes", listing(DIGEST), USUAL.codes))),
         invalidate_url=entries.optional("invalidate_url", ADDRESS, USUAL.invalidate_url),
         user_cookie=entries.optional("user_cookie", COOKIE, USUAL.user_cookie),
         without_state=entries.optional("without_state", choice(WithoutState), USUAL.without_state),

@@ -9,14 +9,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from controlplane.api.fleet_document.conditions import several
+from controlplane.api.fleet_document.policies.abnormal_traffic import abnormal_traffic
 from controlplane.api.fleet_document.policies.flash_sale import flash_sale
+from controlplane.api.fleet_document.policies.limits import (
+    adaptive_concurrency,
+    circuit_breaker,
+    priority_shedding,
+    rate_limit,
+)
 from controlplane.api.fleet_document.policies.protection import protection
+from controlplane.api.fleet_document.policies.regional_overflow import regional_overflow
 from controlplane.api.fleet_document.reading import Fields, Place, Rule, choice, fields, name
 from controlplane.domain.admission.policy import Attachment, Mode, Policy, PolicyKind
 
 READERS: Mapping[PolicyKind, Rule[Any]] = {
     PolicyKind.PROTECTION: protection,
     PolicyKind.FLASH_SALE: flash_sale,
+    PolicyKind.ABNORMAL_TRAFFIC: abnormal_traffic,
+    PolicyKind.RATE_LIMIT: rate_limit,
+    PolicyKind.PRIORITY_SHEDDING: priority_shedding,
+    PolicyKind.CIRCUIT_BREAKER: circuit_breaker,
+    PolicyKind.ADAPTIVE_CONCURRENCY: adaptive_concurrency,
+    PolicyKind.REGIONAL_OVERFLOW: regional_overflow,
 }
 POLICY_KEYS = ("name", "mode", "routes", "services", "regions", *PolicyKind)
 USUAL = Policy(name="")

@@ -8,11 +8,11 @@ from controlplane.api.fleet_document.conditions import (
     network,
     path_match,
 )
+from controlplane.api.fleet_document.policies.specs import listing
 from controlplane.api.fleet_document.reading import (
     Fields,
     Place,
     Rule,
-    T,
     fields,
     integer,
     matching,
@@ -51,8 +51,3 @@ def _words(
     entries: Fields, name: str, rule: Rule[str], default: tuple[str, ...]
 ) -> tuple[str, ...]:
     return tuple(sorted(entries.optional(name, listing(rule), default)))
-
-
-def listing(read: Rule[T]) -> Rule[tuple[T, ...]]:
-    """A list that may be empty, because that says something else than leaving it out."""
-    return lambda place: tuple(dict.fromkeys(read(item) for item in place.items()))
