@@ -6,7 +6,7 @@ Used by `benchmarks.failover`.
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import httpx
@@ -66,12 +66,17 @@ async def strike(trials: Sequence[Trial], case: Case, watch: Watch) -> list[Stru
     for one in trials:
         one.load.outcomes.clear()
     await asyncio.sleep(BEFORE_S)
+    # Not after the fault: some of the endpoints may be out by the first look.
+    used = [(await one.front.healthy())[case.hit[0]] for one in trials]
     at_s = time.perf_counter()
     begin(case.fault, backs)
     until_s = at_s + case.window_s
     published_s, *isolated_s = await asyncio.gather(
         watch(case.hit, until_s),
-        *(_isolated(one.front, case.hit, until_s) for one in trials),
+        *(
+            _isolated(one.front, dict.fromkeys(case.hit, count - ENDPOINTS[LARGER]), until_s)
+            for one, count in zip(trials, used, strict=True)
+        ),
     )
     await asyncio.sleep(until_s - time.perf_counter())
     await end(case.fault, backs)
@@ -96,14 +101,13 @@ async def strike(trials: Sequence[Trial], case: Case, watch: Watch) -> list[Stru
     ]
 
 
-async def _isolated(before: Front, hit: Sequence[str], until_s: float) -> float | None:
-    """When Envoy uses no endpoint of the side any more; None when it does all the time."""
-    least = (await before.healthy())[hit[0]] - ENDPOINTS[LARGER]
+async def _isolated(before: Front, left: Mapping[str, int], until_s: float) -> float | None:
+    """When Envoy uses no more endpoints than are left; None when it does all the time."""
     while time.perf_counter() < until_s:
         # It answers late when it has no processor.
         with contextlib.suppress(httpx.TransportError):
             now = await before.healthy()
-            if all(now[service] <= least for service in hit):
+            if all(now[service] <= count for service, count in left.items()):
                 return time.perf_counter()
         await asyncio.sleep(POLL_S)
     return None
