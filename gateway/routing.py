@@ -107,11 +107,11 @@ def _outcome(route: Route, reason: str, request: Request) -> Answer:
     if route.response is not None:
         return Answer(route=route.id, reason=reason, status=route.response.status)
     return Answer(
-        route=route.id, reason=reason, service=route.service, version=_version(route, request)
+        route=route.id, reason=reason, service=route.service, version=version_of(route, request)
     )
 
 
-def _version(route: Route, request: Request) -> str:
+def version_of(route: Route, request: Request) -> str:
     """The version of the user's number, or of the request's while he has none."""
     found = number(request.cookies.get(STICKY_COOKIE, ""))
     if found is None:

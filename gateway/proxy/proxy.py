@@ -1,0 +1,146 @@
+"""One request from its head to its end, and the proxy's life around it.
+
+A request is judged once (`head`), gets its route by the same matcher as everywhere, is asked of the
+policies, and goes to an instance of its service as the application's client would choose it.
+"""
+
+import asyncio
+import ipaddress
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import structlog
+from aiohttp import web
+
+from controlplane.domain.admission.asking import Asked, Verdict
+from controlplane.domain.errors import ControlPlaneError
+from controlplane.domain.instances.placement import EVERY_VERSION
+from gateway.admission.enforcing import Answer, Ruling
+from gateway.proxy.actions import Forward, action
+from gateway.proxy.answers import in_place_of, last_response, problem, response
+from gateway.proxy.forwarding import Exchange, Forwarder
+from gateway.proxy.head import Fault, Head, Judged, Terms, judged
+from gateway.proxy.listening import Listener
+from gateway.proxy.options import ProxyOptions
+from gateway.proxy.relaying import ClientGone, Upload
+from gateway.proxy.upstreams import Upstreams
+from gateway.session import Session
+
+log = structlog.get_logger()
+
+Rule = Callable[[Asked], Awaitable[Ruling]]
+BACKLOG = 1_024
+# How long requests that are under way may take to end when the proxy stops.
+DRAIN_S = 10.0
+
+
+class Proxy:
+    """One port.
+
+    Args:
+        session: who serves what; runs already.
+        rule: what the policies say of a request.
+        region: where this gateway's requests come from; "" is unknown.
+    """
+
+    def __init__(
+        self, session: Session, rule: Rule, options: ProxyOptions, region: str = ""
+    ) -> None:
+        self._session = session
+        self._rule = rule
+        self._options = options
+        self._region = region
+        self._terms = Terms(
+            trusted=tuple(ipaddress.ip_network(network) for network in options.trusted),
+            most_header_bytes=options.most_header_bytes,
+            most_body_bytes=options.most_body_bytes,
+        )
+        self.upstreams = Upstreams(options)
+        self._forwarder = Forwarder(session, self.upstreams, options)
+        self._listener: Listener | None = None
+        self._server: asyncio.Server | None = None
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen and return the port.
+
+        Raises:
+            OSError: the address cannot be had.
+        """
+        await self.upstreams.start()
+        self._listener = Listener(self._handle, self._options)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self._listener, host, port, backlog=BACKLOG)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """Take no new connection, let requests under way end for a while, close everything."""
+        if self._server is not None and self._listener is not None:
+            self._server.close()
+            self._listener.pre_shutdown()
+            await self._listener.shutdown(DRAIN_S)
+        await self.upstreams.close()
+
+    async def _handle(self, client: web.BaseRequest) -> web.StreamResponse:
+        meant = judged(_head(client), self._terms)
+        if isinstance(meant, Fault):
+            words = f"this request is not forwarded: {meant.reason.replace('_', ' ')}"
+            return last_response(problem(meant.status, "request_refused", words))
+        try:
+            return await self._answered(client, meant)
+        except ControlPlaneError as error:
+            return last_response(problem(503, error.code, error.message))
+        except ClientGone as error:
+            raise ConnectionResetError("the client is gone") from error
+
+    async def _answered(self, client: web.BaseRequest, meant: Judged) -> web.StreamResponse:
+        began_s = time.monotonic()
+        now_s = time.time()
+        found = self._session.directory.table.match(meant.request, now_s).route
+        does = action(found, meant.request)
+        asked = Asked(
+            request=meant.request,
+            now_s=now_s,
+            route=found.id if found is not None else "",
+            service=does.service if isinstance(does, Forward) else "",
+            region=self._region,
+        )
+        ruling = await self._rule(asked)
+        does = _by_ruling(does, ruling)
+        if isinstance(does, Answer):
+            return response(does, ruling.response_headers)
+        exchange = Exchange(
+            client=client,
+            upload=Upload(client, meant, self._options),
+            judged=meant,
+            ruling=ruling,
+            began_s=began_s,
+        )
+        return await self._forwarder.forward(exchange, does)
+
+
+def _head(client: web.BaseRequest) -> Head:
+    peer = client.transport.get_extra_info("peername") if client.transport is not None else None
+    return Head(
+        method=client.method,
+        target=client.raw_path,
+        version=(client.version.major, client.version.minor),
+        headers=tuple(client.raw_headers),
+        peer=str(peer[0]) if isinstance(peer, tuple) else "",
+        request_id=str(uuid.uuid4()),
+    )
+
+
+def _by_ruling(does: Forward | Answer, ruling: Ruling) -> Forward | Answer:
+    """What becomes of a request when the policies were asked, too."""
+    decision = ruling.decision
+    if decision.verdict is Verdict.ADMIT:
+        if isinstance(does, Forward) and ruling.request_headers:
+            given = {name.lower(): value for name, value in ruling.request_headers}
+            headers = {**does.request.headers, **given}
+            return replace(does, request=replace(does.request, headers=headers))
+        return does
+    if decision.verdict is Verdict.DIVERT and isinstance(does, Forward):
+        return replace(does, service=decision.service, version=EVERY_VERSION)
+    return ruling.answer or in_place_of(decision)
