@@ -15,9 +15,12 @@ class Surroundings:
         now_s: Unix time.
         agent: its name, different from that of every other agent.
         group: its gateway group.
+        ticket_key: private key (PEM) that tickets of session queues are signed with; b"" makes one
+            that all who share the state use.
     """
 
     state: SharedState
     now_s: Callable[[], float]
     agent: str
     group: str
+    ticket_key: bytes = b""
