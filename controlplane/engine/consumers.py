@@ -31,7 +31,8 @@ class Consumers:
             PlaneNode(
                 name=node.name,
                 group=node.group,
-                connected=now_s - node.seen_s <= CONNECTED_WITHIN_S,
+                # Seen in the future is one that was seen before the clock was set back.
+                connected=0 <= now_s - node.seen_s <= CONNECTED_WITHIN_S,
                 revision=node.revision,
                 seen_s=node.seen_s,
             )

@@ -19,6 +19,7 @@ from controlplane.domain.intents.intent import Intent, IntentKind, IntentState, 
 from controlplane.domain.intents.presence import TAKING
 from controlplane.domain.intents.scope import HEALTH, spoken_for
 from controlplane.engine.intents import Ask, Intents
+from controlplane.engine.set_back import SetBack
 from controlplane.engine.stages import Instruments
 
 log = structlog.get_logger(__name__)
@@ -66,6 +67,7 @@ class Evacuations:
         self._rules = rules
         self._now = instruments.now
         self._findings = instruments.findings
+        self._clock = SetBack(self._now)
         self._well_s: dict[str, float] = {}
         self._seen = (-1, -1)
         self._looked_s = float("-inf")
@@ -79,6 +81,8 @@ class Evacuations:
     async def look(self) -> None:
         """Evacuate what is down, bring back what is well."""
         picture = self._picture()
+        if back_s := self._clock.since_last_s():
+            self._well_s = {name: since_s - back_s for name, since_s in self._well_s.items()}
         seen, now_s = (picture.number, self._intents.change), self._now()
         if picture.held or (seen == self._seen and 0 <= now_s - self._looked_s < AGAIN_S):
             return

@@ -244,7 +244,9 @@ class Intake:
         }
         now_s = self._now()
         period_s = self._cadence.period_s
-        due = {name for name in hot if now_s - self._alarmed_s.get(name, -period_s) >= period_s}
+        due = {
+            name for name in hot if not 0 <= now_s - self._alarmed_s.get(name, -period_s) < period_s
+        }
         self._alarmed_s.update(dict.fromkeys(due, now_s))
         if due:
             self._pokes.poke(Trigger.ALARM, due)

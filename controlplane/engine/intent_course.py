@@ -6,14 +6,13 @@ audited like an operator's.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
 
 from controlplane.domain.access import AuditEntry
 from controlplane.domain.errors import Conflict, Retryable
-from controlplane.domain.findings import Observation, Severity, Source
 from controlplane.domain.intents.grounding import unknown
 from controlplane.domain.intents.intent import (
     Intent,
@@ -23,14 +22,17 @@ from controlplane.domain.intents.intent import (
     advanced,
 )
 from controlplane.domain.intents.presence import TAKING, next_change, returned
+from controlplane.domain.intents.set_back import ahead_s, moved_back
 from controlplane.domain.snapshot import Content
 from controlplane.domain.telemetry import ServiceWindow
 from controlplane.engine.delivery import Courier
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.intent_progress import Progress, progress
 from controlplane.engine.intent_register import IntentRegister
+from controlplane.engine.intent_troubles import IntentTroubles
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.publication import Publication
+from controlplane.engine.set_back import TOLERANCE_S, SetBack
 from controlplane.engine.stages import Instruments
 from controlplane.engine.standing import InForce, Standing
 from controlplane.ports.stores import SnapshotStore
@@ -40,10 +42,6 @@ log = structlog.get_logger(__name__)
 # Longest pause between two looks, and the pause while something is under way.
 LOOK_S = 0.5
 BUSY_S = 0.05
-SCOPE = "intents"
-# A gateway that has not taken an intent by then is told of.
-LATE_S = 10.0
-ASK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,13 +96,12 @@ class IntentCourse:
         self._parts = parts
         self._register = parts.register
         self._now = instruments.now
-        self._findings = instruments.findings
         self._times = times
+        self._clock = SetBack(self._now)
+        self._back_s = 0.0
         self._woken = asyncio.Event()
+        self._troubles = IntentTroubles(parts.register, parts.couriers, instruments)
         self._in_force: InForce | None = None
-        self._everywhere: set[int] = set()
-        self._looked_s = float("-inf")
-        self._late: tuple[Observation, ...] = ()
         self.changing = asyncio.Lock()
         parts.standing.told = self._told
 
@@ -133,11 +130,14 @@ class IntentCourse:
 
     async def look(self) -> float:
         """Do what time brings; seconds until the next look."""
+        self._back_s += self._clock.since_last_s()
         if not self._register.standing and not self._register.unsaved:
-            self._findings.report(Source.INTENTS, [], scope=SCOPE)
+            self._back_s = 0.0
+            await self._troubles.report()
             return LOOK_S
         try:
             async with self.changing:
+                await self._set_back()
                 # What time brings was promised when the store was there, or ordered without it.
                 await self._advance()
                 await self._register.save()
@@ -145,7 +145,7 @@ class IntentCourse:
         except (Retryable, Conflict) as error:
             # The state in force stays; the next look tries again.
             log.warning("intents.not_advanced", reason=error.message)
-        self._findings.report(Source.INTENTS, await self._observations(), scope=SCOPE)
+        await self._troubles.report()
         return self._pause_s()
 
     def hurry(self) -> None:
@@ -163,6 +163,25 @@ class IntentCourse:
             reason=reason,
             after=f"{intent.state}" + (f" ({intent.ending})" if intent.ending else ""),
         )
+
+    async def _set_back(self) -> None:
+        """Keep ramps and expiries as long as they are under a clock that was set back.
+
+        Between two processes it can only be seen that it was: by times that are to come.
+        """
+        now_s, change = self._now(), self._register.change + 1
+        moved = []
+        for one in self._register.standing:
+            by_s = max(self._back_s, ahead_s(one, now_s))
+            if by_s > TOLERANCE_S:
+                moved.append(moved_back(one, by_s, change))
+        if moved:
+            words = "the clock was set back"
+            entries = [self.entry(one, "time", "set_back", words) for one in moved]
+            await self._register.put(moved, entries, at_once=True)
+            log.warning("intents.clock_set_back", intents=len(moved))
+            self._parts.pokes.hurry()
+        self._back_s = 0.0
 
     async def _complete(self) -> None:
         """Remember the splits of services that came after an intent that touches them."""
@@ -243,55 +262,7 @@ class IntentCourse:
         pause_s = BUSY_S if busy else LOOK_S
         return pause_s if due is None else max(0.001, min(pause_s, due - now_s))
 
-    async def _observations(self) -> list[Observation]:
-        """Intents that somebody does not run, or that the store does not have."""
-        found = []
-        if self._register.unsaved:
-            found.append(
-                Observation(
-                    code="intents_unsaved",
-                    subject="intents",
-                    message=f"{self._register.unsaved} change(s) of intents are in force and not "
-                    "stored: the store is away; do not restart the control plane now, or what was "
-                    "ordered is gone and what was taken back or has expired stands again at first",
-                    severity=Severity.CRITICAL,
-                )
-            )
-        if not 0 <= self._now() - self._looked_s < ASK_S:
-            self._looked_s = self._now()
-            self._late = tuple([one async for one in self._unfinished()])
-        return [*found, *self._late]
-
-    async def _unfinished(self) -> AsyncIterator[Observation]:
-        """Intents that somebody does not run although there was time; each is asked until it is
-        in force everywhere, because there may be thousands of gateways."""
-        standing = self._register.standing
-        self._everywhere &= {one.change for one in standing}
-        for intent in standing:
-            since_s = max(intent.created_s, intent.active_s or 0.0, intent.returning_s or 0.0)
-            if intent.change in self._everywhere or self._now() - since_s < LATE_S:
-                continue
-            late = [one for one in await self.progress(intent) if not one.complete]
-            if late:
-                yield _unpublished(intent, late)
-            else:
-                self._everywhere.add(intent.change)
-
     def _told(self, in_force: InForce) -> None:
         self._in_force = in_force
         self._register.published(in_force)
         self._woken.set()
-
-
-def _unpublished(intent: Intent, late: Sequence[Progress]) -> Observation:
-    told = "; ".join(
-        f"{one.plane}: {one.done} of {one.nodes} have it, {', '.join(one.waiting)} not"
-        for one in late
-    )
-    return Observation(
-        code="intent_unpublished",
-        subject=intent.subject,
-        message=f"{intent.id} is not in force everywhere: {told}",
-        held="what those gateways run",
-        severity=Severity.CRITICAL,
-    )

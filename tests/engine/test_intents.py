@@ -281,10 +281,7 @@ async def test_a_rollback_publishes_an_earlier_revision_and_goes() -> None:
 async def test_what_a_gateway_does_not_run_is_a_finding_until_it_does() -> None:
     made = await rig()
     courier = LateCourier()
-    made.intents.course._parts = replace(
-        made.intents.course._parts,
-        couriers=(courier,),  # type: ignore[arg-type]
-    )
+    made.intents.course._troubles._couriers = (courier,)  # type: ignore[assignment]
     await made.intents.create(ask(IntentKind.FAILOVER))
     await made.follow()
     assert made.findings.standing() == []

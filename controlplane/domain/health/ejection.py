@@ -116,6 +116,7 @@ def _passed(health: Health, now_s: float, limits: Limits) -> Health:
         return passed
     if health.state is State.SUSPECT:
         return replace(passed, state=State.HEALTHY)
-    if now_s < health.until_s:
+    # Further away than any time out is one of before the clock was set back.
+    if 0 < health.until_s - now_s <= limits.most_s:
         return passed
     return replace(passed, state=State.HEALTHY, failures=0, back_s=now_s)

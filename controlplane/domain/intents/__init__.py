@@ -10,4 +10,5 @@ there before it.
 - overlay: the intents over a snapshot's content, by way of presence (how much each place keeps),
   parts (clusters and endpoints), sessions (what may stay) and limiting (presets and admission)
 - orders: what the intents are to health
+- set_back: intents under a clock that was set back
 """

@@ -71,7 +71,8 @@ def stirred(incident: Incident, now_s: float, *, wrong: bool) -> Incident:
     """The open incident after a look: it goes on, or has been quiet for long and closes."""
     if wrong:
         return replace(incident, stirred_s=now_s)
-    if incident.by_hand or now_s < incident.stirred_s + QUIET_S:
+    # Either way: a clock that was set back keeps nothing open for that long.
+    if incident.by_hand or abs(now_s - incident.stirred_s) < QUIET_S:
         return incident
     return replace(incident, closed_s=now_s)
 

@@ -149,13 +149,22 @@ def key_of(secret: str) -> bytes:
 
 
 def pause_s(attempts: int, delivery_id: str) -> float:
-    """Seconds until the next try after so many (>= 1): doubled each time, up to five minutes.
+    """Seconds until the next try after so many: none before the first, then doubled each time up to
+    five minutes.
 
     The jitter comes from the id, so that a restart does not change it.
     """
+    if attempts < 1:
+        return 0.0
     full = min(FIRST_PAUSE_S * 2.0 ** min(attempts - 1, 30), LONGEST_PAUSE_S)
     place = hashlib.sha256(f"{delivery_id}{attempts}".encode()).digest()[0] / 255
     return full * (1 - JITTER + 2 * JITTER * place)
+
+
+def is_due(delivery: Delivery, now_s: float) -> bool:
+    """Whether it is to be tried now; one that would wait longer than its pause has outlived a clock
+    that was set back."""
+    return not 0 < delivery.next_s - now_s <= pause_s(delivery.attempts, delivery.id)
 
 
 def answered(delivery: Delivery, answer: int, words: str, now_s: float) -> Delivery:

@@ -30,6 +30,7 @@ from controlplane.engine.intents import Ask
 from controlplane.engine.operations.firing import Firing
 from controlplane.engine.operations.intent_desk import IntentDesk
 from controlplane.engine.operations.items import Items
+from controlplane.engine.set_back import SetBack
 from controlplane.engine.stages import Instruments
 from controlplane.ports.operations import ItemStore
 
@@ -71,6 +72,7 @@ class Alerts:
         self._parts = parts
         self._now = instruments.now
         self._findings = instruments.findings
+        self._clock = SetBack(self._now)
         self._firing = Firing()
         self._episodes: dict[str, Episode] = {}
         self._urgent: set[str] = set()
@@ -138,6 +140,8 @@ class Alerts:
         return Told(firing=firing, resolved=resolved, dropped=len(alerts) - firing - resolved)
 
     async def _look(self) -> None:
+        if back_s := self._clock.since_last_s():
+            self._firing.set_back(back_s)
         now_s = self._now()
         told = self._told
         self._firing.renew(self._parts.policies.all)
@@ -255,7 +259,7 @@ class Alerts:
 
         An episode in memory is all that is needed until a restart.
         """
-        due = self._now() >= self._stored_s + STORE_S
+        due = not 0 <= self._now() - self._stored_s < STORE_S
         try:
             for target in sorted(self._urgent | (self._stale if due else set())):
                 episode = self._episodes.get(target)

@@ -142,6 +142,9 @@ class Changes:
         if change.state is not ChangeState.RUNNING:
             return change
         now_s = self._now()
+        if change.stage_s > now_s:
+            # Begun before the clock was set back: it lasts from here on, not for that long more.
+            change = await self._kept(replace(change, stage_s=now_s))
         seen = seen_of(self._parts.sources, change, now_s, self._published(change))
         found = verdict(change, seen, now_s)
         self._verdicts[change.name] = found

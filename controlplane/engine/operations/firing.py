@@ -6,7 +6,7 @@ the room of one that asks for nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from controlplane.domain.findings import Finding, Observation, Source
 from controlplane.domain.operations.alert_policies import AlertPolicy
@@ -108,6 +108,20 @@ class Firing:
         self._kept[key] = _Kept(asks=asks, heard=heard, wrong=wrong, text=_text(alert))
         self._sort(key, self._kept[key])
         return True
+
+    def set_back(self, by_s: float) -> None:
+        """The clock was set back: what is held is as far from being due as before."""
+        self._restored_s -= by_s
+        for kept in self._kept.values():
+            kept.asks = tuple(
+                replace(one, due_s=one.due_s - by_s, heard_s=one.heard_s - by_s)
+                for one in kept.asks
+            )
+            if kept.heard is not None:
+                heard = kept.heard
+                kept.heard = replace(
+                    heard, first_s=heard.first_s - by_s, last_s=heard.last_s - by_s
+                )
 
     def resolve(self, alert: Alert) -> None:
         """It is over."""

@@ -156,7 +156,7 @@ class Incidents:
                 self._told(incident, f"opened: {title}")
             return
         after = stirred(before, now_s, wrong=bool(wrong))
-        if after.closed_s is not None or now_s >= self._stored_s + STORE_S:
+        if after.closed_s is not None or not 0 <= now_s - self._stored_s < STORE_S:
             await self._parts.incidents.keep(after)
             self._stored_s = now_s
         if after.closed_s is not None:

@@ -90,7 +90,7 @@ class Watch:
         self._look_at_snapshot()
         for courier in self._parts.couriers:
             self._look_at_plane(courier.status)
-            if self._now() < self._published_s + RECEIPTS_S:
+            if 0 <= self._now() - self._published_s < RECEIPTS_S:
                 await self._look_at_nodes(courier)
 
     def _look_at_findings(self) -> None:

@@ -27,6 +27,7 @@ from controlplane.domain.operations.webhooks import (
     again,
     answered,
     headers,
+    is_due,
     key_of,
     secret_of,
 )
@@ -239,14 +240,14 @@ class Messenger:
 
     def _names_due(self) -> list[str]:
         now_s = self._now()
-        due = {one.webhook for one in self._waiting.values() if one.next_s <= now_s}
+        due = {one.webhook for one in self._waiting.values() if is_due(one, now_s)}
         return sorted(due - self._busy)
 
     def _due_of(self, name: str) -> list[Delivery]:
         now_s = self._now()
-        due = [one for one in self._waiting.values() if one.webhook == name]
+        mine = [one for one in self._waiting.values() if one.webhook == name]
         # What happened at the same time goes in the order in which it was told.
-        return sorted((one for one in due if one.next_s <= now_s), key=lambda one: one.created_s)
+        return sorted((one for one in mine if is_due(one, now_s)), key=lambda one: one.created_s)
 
     def _check_address(self, webhook: Webhook) -> None:
         parts = urlsplit(webhook.url)

@@ -66,3 +66,9 @@ def test_failed_requests_keep_it_out_for_a_time_that_grows() -> None:
     assert (good.times, good.until_s) == (1, 173.0)
     often = told(FAILED, FAILED, FAILED, health=replace(back, times=50), now_s=110.0)
     assert often.until_s == 140.0
+
+
+def test_a_clock_that_was_set_back_keeps_nobody_out_for_longer_than_any_time_out() -> None:
+    out = told(FAILED, FAILED, FAILED, now_s=10_000.0)
+    back = told(PASSED, PASSED, health=out, now_s=100.0)
+    assert back.state is State.HEALTHY

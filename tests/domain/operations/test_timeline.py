@@ -76,6 +76,7 @@ def test_what_opens_an_incident() -> None:
 
 
 def test_it_closes_when_it_has_been_quiet() -> None:
+    assert stirred(INCIDENT, 1_000.0 - 3_600.0, wrong=False).closed_s == -2_600.0
     busy = stirred(INCIDENT, 1_500.0, wrong=True)
     assert (busy.stirred_s, busy.closed_s) == (1_500.0, None)
     assert stirred(busy, 1_500.0 + QUIET_S - 1, wrong=False) == busy

@@ -19,6 +19,7 @@ from controlplane.domain.operations.webhooks import (
     answered,
     audited,
     headers,
+    is_due,
     key_of,
     pause_s,
     secret_of,
@@ -117,3 +118,13 @@ def test_the_audit_log_has_no_secret_of_an_address() -> None:
     assert told.startswith("https://chat.example ")
     assert "s3cret" not in told
     assert audited(replace(hook, url="https://chat.example/other")) != told
+
+
+def test_one_waits_for_its_pause_and_no_longer() -> None:
+    assert is_due(DELIVERY, DELIVERY.next_s)
+    # Made before the clock was set back.
+    assert is_due(DELIVERY, DELIVERY.next_s - 3_600.0)
+    tried = answered(DELIVERY, 503, "503", 100.0)
+    assert not is_due(tried, 100.0)
+    assert is_due(tried, tried.next_s)
+    assert is_due(tried, 100.0 - 3_600.0)

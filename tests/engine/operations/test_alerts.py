@@ -343,3 +343,29 @@ async def test_a_refused_order_is_asked_again_after_the_clock_went_back(site: Si
     site.clock.time_s -= 3_600.0
     await site.alerts.look()
     assert site.intents.standing == ["failover-1"]
+
+
+async def test_a_hold_lasts_no_longer_when_the_clock_goes_back(site: Site) -> None:
+    await site.policies.put(replace(POLICY, hold_s=60.0), BY)
+    await site.alerts.take([alert()])
+    site.clock.time_s -= 3_600.0
+    await site.alerts.look()
+    assert not site.intents.orders
+    site.clock.time_s += 61.0
+    await site.alerts.look()
+    assert len(site.intents.orders) == 1
+
+
+async def test_a_finding_of_before_a_restart_is_waited_for_no_longer_when_the_clock_goes_back(
+    site: Site,
+) -> None:
+    await site.policies.put(replace(ON_FINDINGS, hold_s=0.0), BY)
+    site.instruments.findings.report(Source.METRICS, [STOPPED])
+    await site.alerts.look()
+    again = await restarted(site)
+    again.clock.time_s -= 3_600.0
+    await again.alerts.look()
+    assert again.intents.standing == ["failover-1"]
+    again.clock.time_s += firing.GRACE_S + 1.0
+    await again.alerts.look()
+    assert again.intents.undone == ["failover-1"]

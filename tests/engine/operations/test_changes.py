@@ -276,3 +276,13 @@ async def test_an_abort_takes_back_what_was_made_right_before_the_process_died(s
     await site.changes.look()
     assert site.now().state is ChangeState.ABORTED
     assert site.desk.standing == []
+
+
+async def test_a_stage_begins_again_and_lasts_no_hour_when_the_clock_goes_back(site: Site) -> None:
+    await site.changes.steer("move", ChangeEvent.START, OPERATOR, "now")
+    await site.pass_time(5.0)
+    site.rig.clock.time_s -= 3_600.0
+    await site.changes.look()
+    assert site.now().stage == 0
+    await site.pass_time(11.0, load_rps=None)
+    assert site.changes.verdicts["move"].reason != "the stage lasts at least 10 s"

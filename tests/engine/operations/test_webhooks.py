@@ -258,3 +258,12 @@ async def test_an_origin_that_the_settings_no_longer_allow_gets_nothing(site: Si
     site.messenger._parts = parts
     await site.messenger.settle()
     assert site.box.sent == []
+
+
+async def test_a_clock_that_was_set_back_holds_no_retry(site: Site) -> None:
+    site.box.answers = [Answer(status=503, words="503")]
+    site.messenger.tell(EventKind.TEST, {})
+    await site.messenger.settle()
+    site.clock.time_s -= 3_600.0
+    await site.messenger.settle()
+    assert (len(site.box.sent), site.messenger.waiting) == (2, 0)
