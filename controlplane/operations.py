@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from controlplane.domain.admission.flash_sale.life import Correction, Opening
 from controlplane.domain.operations.alert_policies import MOST_POLICIES, AlertPolicy
 from controlplane.domain.operations.changes import Change
 from controlplane.domain.operations.incidents import Incident
@@ -20,6 +21,7 @@ from controlplane.engine.operations.intent_desk import Desk
 from controlplane.engine.operations.items import Items, Kind, shown
 from controlplane.engine.operations.journal import Journal
 from controlplane.engine.operations.office import Office, Restorable
+from controlplane.engine.operations.sales import SaleParts, Sales
 from controlplane.engine.operations.scenarios import ScenarioParts, Scenarios
 from controlplane.engine.operations.watch import Watch, WatchParts
 from controlplane.engine.operations.webhooks import Messenger, WebhookParts
@@ -69,6 +71,14 @@ def office(ground: Ground[C]) -> Office:
         messenger=messenger,
         deliveries=ground.stores.deliveries,
         incidents=_incidents(ground, kinds, desk, journal, alerts),
+        sales=Sales(
+            SaleParts(
+                fleets=ground.loop.fleets,
+                openings=kinds.openings,
+                corrections=kinds.corrections,
+            ),
+            ground.instruments,
+        ),
         journal=journal,
         watch=Watch(
             WatchParts(
@@ -95,6 +105,8 @@ class _Kinds:
     runs: Items[ScenarioRun]
     changes: Items[Change]
     incidents: Items[Incident]
+    openings: Items[Opening]
+    corrections: Items[Correction]
 
     @property
     def all(self) -> tuple[Restorable, ...]:
@@ -106,6 +118,8 @@ class _Kinds:
             self.runs,
             self.changes,
             self.incidents,
+            self.openings,
+            self.corrections,
         )
 
 
@@ -142,6 +156,17 @@ def _kinds(ground: Ground[C]) -> _Kinds:
         incidents=Items(
             Kind(word="incident", name_of=lambda one: one.name, shown=lambda one: one.title),
             stores.incidents,
+            instruments,
+        ),
+        openings=Items(
+            # Never as text: it is made of secrets.
+            Kind(word="sale-opening", name_of=lambda one: one.sale, shown=lambda one: one.sale),
+            stores.openings,
+            instruments,
+        ),
+        corrections=Items(
+            Kind(word="sale-correction", name_of=lambda one: one.id, shown=shown),
+            stores.corrections,
             instruments,
         ),
     )

@@ -130,6 +130,8 @@ def memory_operations(audit: MemoryAuditLog, outage: Outage) -> OperationStores:
         changes=items(),
         webhooks=items(),
         incidents=items(),
+        openings=items(),
+        corrections=items(),
         deliveries=MemoryDeliveryStore(outage=outage),
         journal=MemoryJournalStore(outage=outage),
     )

@@ -49,6 +49,7 @@ STATUS_OF_CODE: Mapping[str, HTTPStatus] = {
     "route_file_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "method_not_allowed": HTTPStatus.METHOD_NOT_ALLOWED,
     "request_malformed": HTTPStatus.BAD_REQUEST,
+    "sale_not_open": HTTPStatus.TOO_EARLY,
 }
 
 

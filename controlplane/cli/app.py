@@ -36,6 +36,7 @@ from controlplane.cli import (
     route_life,
     route_match,
     routes,
+    sales,
     samples,
     scenarios,
     token,
@@ -98,6 +99,7 @@ app.add_typer(routes.app, name="routes")
 app.add_typer(envoy.app, name="envoy")
 app.add_typer(intents.app, name="intents")
 app.add_typer(scenarios.app, name="scenarios")
+app.add_typer(sales.app, name="sales")
 app.add_typer(changes.app, name="changes")
 app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(incidents.app, name="incidents")

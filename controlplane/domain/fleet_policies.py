@@ -6,8 +6,9 @@ policy is one finding; the rest ships.
 
 from collections.abc import Iterator, Mapping
 
+from controlplane.domain.admission.flash_sale.life import Correction, require_editable
 from controlplane.domain.admission.policy import Policy, check_policy
-from controlplane.domain.errors import Invalid
+from controlplane.domain.errors import Invalid, Refused
 from controlplane.domain.findings import Observation
 from controlplane.domain.topology import Fleet
 
@@ -21,6 +22,27 @@ def invalid(policies: tuple[Policy, ...]) -> dict[str, str]:
         try:
             check_policy(policy)
         except Invalid as error:
+            found[policy.name] = error.message
+    return found
+
+
+def frozen(
+    forms: tuple[Fleet, Fleet], now_s: float, corrections: tuple[Correction, ...]
+) -> dict[str, str]:
+    """Name -> why a sale stays as it is: it is frozen, and nobody has reviewed the change.
+
+    Args:
+        forms: the fleet in force, and the wanted one.
+    """
+    wanted = {one.name: one.flash_sale for one in forms[1].policies}
+    found = {}
+    for policy in forms[0].policies:
+        if policy.flash_sale is None:
+            continue
+        sale = (policy.flash_sale, wanted.get(policy.name))
+        try:
+            require_editable(policy.name, sale, now_s, corrections)
+        except Refused as error:
             found[policy.name] = error.message
     return found
 

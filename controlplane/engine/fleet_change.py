@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 
 from controlplane.domain import canonical
 from controlplane.domain.access import Principal
+from controlplane.domain.admission.flash_sale.life import Correction
 from controlplane.domain.findings import Observation
 from controlplane.domain.fleet_order import normalized, ordered
+from controlplane.domain.fleet_policies import frozen
 from controlplane.domain.fleet_policies import invalid as invalid_policies
 from controlplane.domain.routing.life.checks import CheckResult, HeldChange, checked
 from controlplane.domain.routing.life.release import Life, LifeEvent, Release
@@ -42,10 +44,11 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldPolicy:
-    """A change of one policy that is not made, because it could not be carried out."""
+    """A change of one policy that is not made: it could not be carried out, or a sale is frozen."""
 
     policy: str
     reason: str
+    code: str = "policy_invalid"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +68,17 @@ class Judged:
     invalid: tuple[HeldPolicy, ...] = ()
 
 
-def judged(current: Fleet, wanted: Fleet, now_s: float) -> Judged:
-    """Run the checks of a wanted fleet against the one in force."""
-    wanted, invalid = _carried_out(current, normalized(wanted))
+def judged(
+    current: Fleet, wanted: Fleet, now_s: float, corrections: tuple[Correction, ...] = ()
+) -> Judged:
+    """Run the checks of a wanted fleet against the one in force.
+
+    Args:
+        corrections: changes of frozen sales that were reviewed.
+    """
+    wanted = normalized(wanted)
+    kept = frozen((current, wanted), now_s, corrections)
+    wanted, invalid = _carried_out(current, wanted, kept)
     # A draft changes no answer, and tables of thousands of routes take their time.
     same = current.routes == wanted.routes and current.whitelists == wanted.whitelists
     if same or not any(route.checks for fleet in (current, wanted) for route in fleet.routes):
@@ -84,14 +95,21 @@ def judged(current: Fleet, wanted: Fleet, now_s: float) -> Judged:
     )
 
 
-def _carried_out(current: Fleet, wanted: Fleet) -> tuple[Fleet, tuple[HeldPolicy, ...]]:
+def _carried_out(
+    current: Fleet, wanted: Fleet, kept: Mapping[str, str]
+) -> tuple[Fleet, tuple[HeldPolicy, ...]]:
     """The wanted fleet with the policies that cannot be carried out as they are in force."""
-    reasons = invalid_policies(wanted.policies)
+    reasons = {**invalid_policies(wanted.policies), **kept}
     if not reasons:
         return wanted, ()
     policies = [one for one in wanted.policies if one.name not in reasons]
     policies += [one for one in current.policies if one.name in reasons]
-    held = tuple(HeldPolicy(policy=name, reason=why) for name, why in sorted(reasons.items()))
+    held = tuple(
+        HeldPolicy(
+            policy=name, reason=why, code="sale_frozen" if name in kept else "policy_invalid"
+        )
+        for name, why in sorted(reasons.items())
+    )
     return normalized(replace(wanted, policies=tuple(policies))), held
 
 
@@ -135,7 +153,7 @@ def observations(found: Judged) -> Iterator[Observation]:
         )
     for policy in found.invalid:
         yield Observation(
-            code="policy_invalid",
+            code=policy.code,
             subject=f"policy/{policy.policy}",
             message=f"policy {policy.policy}: {policy.reason}",
             held="the policy as it was; the rest of the change was made",

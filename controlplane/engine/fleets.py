@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from controlplane.domain import canonical
 from controlplane.domain.access import AuditEntry, Principal
+from controlplane.domain.admission.flash_sale.life import Correction
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import Conflict, Invalid, Refused
 from controlplane.domain.findings import Observation, Source
@@ -78,6 +79,8 @@ class Fleets:
         self._known = 0
         self._findings = instruments.findings
         self._held: tuple[Observation, ...] = ()
+        # Reviewed changes of frozen sales; `engine.sales` has them.
+        self.corrections: Callable[[], tuple[Correction, ...]] = tuple
         # One change at a time, each on top of the one before.
         self._changing = asyncio.Lock()
 
@@ -213,7 +216,8 @@ class Fleets:
             # Thousands of items take longer than the loop may be held up. Another change that was
             # made meanwhile is what this one has to be judged against; one that is under way is
             # found by the store.
-            found = await asyncio.to_thread(_made, change, current.fleet, self._now())
+            base = (current.fleet, self._now(), self.corrections())
+            found = await asyncio.to_thread(_made, change, *base)
             if current is self._current:
                 return current, found
 
@@ -287,8 +291,13 @@ def _documented(fleet: Fleet) -> Callable[[Fleet], Fleet]:
     return lambda current: replace(fleet, releases=carried(current, fleet))
 
 
-def _made(change: Callable[[Fleet], Fleet], base: Fleet, now_s: float) -> Judged:
-    return judged(base, change(base), now_s)
+def _made(
+    change: Callable[[Fleet], Fleet],
+    base: Fleet,
+    now_s: float,
+    corrections: tuple[Correction, ...],
+) -> Judged:
+    return judged(base, change(base), now_s, corrections)
 
 
 def _digest(fleet: Fleet) -> str:
@@ -305,7 +314,9 @@ def _change(current: StoredFleet, found: Judged) -> FleetChange:
 
 def _failed(found: Judged) -> Refused | Invalid:
     if found.invalid:
-        return Invalid("policy_invalid", f"{found.invalid[0].reason}; nothing was changed")
+        first = found.invalid[0]
+        kind = Refused if first.code == "sale_frozen" else Invalid
+        return kind(first.code, f"{first.reason}; nothing was changed")
     reasons = [one.reason for one in found.held]
     return Refused(
         "route_check_failed",

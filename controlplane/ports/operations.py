@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from controlplane.domain.access import AuditEntry
+from controlplane.domain.admission.flash_sale.life import Correction, Opening
 from controlplane.domain.operations.alert_policies import AlertPolicy
 from controlplane.domain.operations.changes import Change
 from controlplane.domain.operations.episodes import Episode
@@ -79,6 +80,8 @@ class OperationStores:
     changes: ItemStore[Change]
     webhooks: ItemStore[Webhook]
     incidents: ItemStore[Incident]
+    openings: ItemStore[Opening]
+    corrections: ItemStore[Correction]
     deliveries: DeliveryStore
     journal: JournalStore
 

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
 from controlplane.domain.admission.policy import Attachment, Policy
 from controlplane.domain.admission.protection import ProtectionPolicy
-from controlplane.domain.fleet_policies import invalid, unknown_references
+from controlplane.domain.fleet_policies import frozen, invalid, unknown_references
 from controlplane.domain.routing.life.release import Life, Release
 from controlplane.domain.routing.route import Route
 from controlplane.domain.topology import Fleet, GatewayGroup
@@ -26,6 +27,17 @@ def attached(**lists: tuple[str, ...]) -> Policy:
 def test_policies_that_cannot_be_carried_out_are_named() -> None:
     wrong = Policy(name="wrong", protection=ProtectionPolicy(most_headers=0))
     assert invalid((attached(), wrong)) == {"wrong": "protection: most_headers is 0: give 1..10000"}
+
+
+def test_a_frozen_sale_stays_as_it_is_and_nothing_else_does() -> None:
+    sale = FlashSalePolicy(
+        item="phone", stock=2, opens_at_s=100.0, ends_at_s=200.0, orders_url="http://shop/orders"
+    )
+    before = declared(attached(), Policy(name="phones", flash_sale=sale))
+    less = declared(Policy(name="phones", flash_sale=replace(sale, stock=1)))
+    assert list(frozen((before, less), 150.0, ())) == ["phones"]
+    assert frozen((before, before), 150.0, ()) == {}
+    assert frozen((before, less), 200.0, ()) == {}
 
 
 def test_what_is_declared_is_no_finding() -> None:

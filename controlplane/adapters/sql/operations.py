@@ -18,6 +18,7 @@ from controlplane.adapters.sql.sqlite import Durability
 from controlplane.adapters.sql.upsert import insert_or_replace
 from controlplane.domain import canonical
 from controlplane.domain.access import AuditEntry
+from controlplane.domain.admission.flash_sale.life import Correction, Opening
 from controlplane.domain.errors import Conflict, NotFound
 from controlplane.domain.operations.alert_policies import AlertPolicy
 from controlplane.domain.operations.changes import Change
@@ -194,6 +195,8 @@ def operation_stores(database: Database) -> OperationStores:
         changes=SqlItemStore(database, "change", Change),
         webhooks=SqlItemStore(database, "webhook", Webhook),
         incidents=SqlItemStore(database, "incident", Incident),
+        openings=SqlItemStore(database, "sale-opening", Opening),
+        corrections=SqlItemStore(database, "sale-correction", Correction),
         deliveries=SqlDeliveryStore(database),
         journal=SqlJournalStore(database),
     )

@@ -12,6 +12,7 @@ from controlplane.engine.operations.incidents import Incidents
 from controlplane.engine.operations.intent_desk import Desk
 from controlplane.engine.operations.items import Items
 from controlplane.engine.operations.journal import Journal
+from controlplane.engine.operations.sales import Sales
 from controlplane.engine.operations.scenarios import Scenarios
 from controlplane.engine.operations.watch import Watch
 from controlplane.engine.operations.webhooks import Messenger
@@ -43,6 +44,7 @@ class Office:
     messenger: Messenger
     deliveries: DeliveryStore
     incidents: Incidents
+    sales: Sales
     journal: Journal
     watch: Watch
 
@@ -62,6 +64,7 @@ class Office:
             "alerts": self.alerts.run,
             "changes": self.changes.run,
             "incidents": self.incidents.run,
+            "sales": self.sales.run,
             "watch": self.watch.run,
             "journal": self.journal.run,
             "webhooks": self.messenger.run,

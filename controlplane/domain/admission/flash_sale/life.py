@@ -9,7 +9,10 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
-from controlplane.domain.errors import Refused
+from controlplane.domain.errors import Invalid, Refused
+
+# What a correction names when it takes the whole sale away.
+REMOVED = "removed"
 
 
 class Phase(StrEnum):
@@ -87,17 +90,20 @@ class Correction:
     """A change of a frozen sale that somebody else has looked at.
 
     Attributes:
+        id: its own name, one for each.
         sale: name of the policy.
-        fields: what it sets: name -> value as text of the policy's canonical form.
-        author, reviewer: who asked and who agreed; two persons.
+        fields: what it sets: name -> value as `text_of` writes it; `removed` -> `true` takes the
+            sale away.
+        author, reviewer: who asked and who agreed, two persons; "" has not been reviewed.
         reason: why it cannot wait.
     """
 
+    id: str
     sale: str
     fields: Mapping[str, str]
     author: str
-    reviewer: str
     reason: str
+    reviewer: str = ""
 
 
 def changed_fields(old: FlashSalePolicy, new: FlashSalePolicy) -> tuple[str, ...]:
@@ -125,7 +131,7 @@ def require_editable(
     old, new = forms
     if not old.frozen_from_s <= now_s < old.ends_at_s:
         return
-    changed = ("removed",) if new is None else changed_fields(old, new)
+    changed = (REMOVED,) if new is None else changed_fields(old, new)
     open_fields = [each for each in changed if not _agreed(name, each, new, corrections)]
     if open_fields:
         raise Refused(
@@ -134,6 +140,23 @@ def require_editable(
             f"{', '.join(open_fields)} would change: propose a correction, and let somebody else "
             "review it",
             {"sale": name, "fields": open_fields, "until_s": old.ends_at_s},
+        )
+
+
+def require_known(sale: str, fields_set: Mapping[str, str]) -> None:
+    """Refuse a correction of nothing, or of what no sale has.
+
+    Raises:
+        Invalid: `correction_invalid`, with the names that there are.
+    """
+    known = {REMOVED, *(each.name for each in fields(FlashSalePolicy))}
+    unknown = sorted(set(fields_set) - known)
+    if unknown or not fields_set:
+        raise Invalid(
+            "correction_invalid",
+            f"a correction of the sale {sale} sets fields that it has: "
+            f"{', '.join(unknown) or 'none'} given, {', '.join(sorted(known))} there are",
+            {"sale": sale, "unknown": unknown},
         )
 
 
@@ -162,10 +185,8 @@ def _agreed(
     name: str, field: str, new: FlashSalePolicy | None, corrections: tuple[Correction, ...]
 ) -> bool:
     wanted = "true" if new is None else text_of(getattr(new, field))
-    return any(
-        each.sale == name and each.fields.get(field) == wanted and each.reviewer != each.author
-        for each in corrections
-    )
+    reviewed = (each for each in corrections if each.reviewer not in ("", each.author))
+    return any(each.sale == name and each.fields.get(field) == wanted for each in reviewed)
 
 
 def text_of(value: object) -> str:

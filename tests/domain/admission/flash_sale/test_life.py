@@ -11,11 +11,12 @@ from controlplane.domain.admission.flash_sale.life import (
     may_open,
     phase,
     require_editable,
+    require_known,
     require_review,
     text_of,
 )
 from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
-from controlplane.domain.errors import Refused
+from controlplane.domain.errors import Invalid, Refused
 
 SALE = FlashSalePolicy(
     item="phone",
@@ -26,7 +27,12 @@ SALE = FlashSalePolicy(
     frozen_s=1_000.0,
 )
 CORRECTION = Correction(
-    sale="phones", fields={"stock": "9"}, author="ann", reviewer="bob", reason="one is broken"
+    id="phones-1",
+    sale="phones",
+    fields={"stock": "9"},
+    author="ann",
+    reviewer="bob",
+    reason="one is broken",
 )
 
 
@@ -91,6 +97,7 @@ def test_a_frozen_sale_changes_only_by_what_was_reviewed() -> None:
         dataclasses.replace(CORRECTION, sale="others"),
         dataclasses.replace(CORRECTION, fields={"stock": "8"}),
         dataclasses.replace(CORRECTION, reviewer="ann"),
+        dataclasses.replace(CORRECTION, reviewer=""),
     )
     with pytest.raises(Refused):
         require_editable("phones", (SALE, other), 9_000.0, unlike)
@@ -109,6 +116,14 @@ def test_a_review_is_by_somebody_else_and_has_a_reason() -> None:
         with pytest.raises(Refused) as refused:
             require_review(dataclasses.replace(CORRECTION, **wrong))
         assert refused.value.code == "correction_unreviewed"
+
+
+def test_a_correction_sets_fields_that_a_sale_has() -> None:
+    require_known("phones", {"stock": "9"})
+    require_known("phones", {"removed": "true"})
+    for wrong in ({}, {"stock": "9", "price": "1"}):
+        with pytest.raises(Invalid, match="interval_s, invalidate_url"):
+            require_known("phones", wrong)
 
 
 def test_fields_are_compared_and_written_as_text() -> None:
