@@ -15,6 +15,10 @@ from controlplane.domain.health.picture import EndpointKey
 from controlplane.domain.services import HealthCheck
 
 MOST_WORDS = 200
+# Of the output: what has so many words at most. The rest is read and thrown away, so that a command
+# that talks much ends as one that does not.
+MOST_BYTES = 4_096
+CHUNK_BYTES = 65_536
 
 
 class CommandChecker:
@@ -46,7 +50,7 @@ class CommandChecker:
             return f"{command[0]} cannot be started: {error.strerror}"
         try:
             async with asyncio.timeout(check.timeout_ms / 1_000):
-                output, _ = await process.communicate()
+                output = await _beginning(process)
         except TimeoutError:
             return f"no answer within {check.timeout_ms} ms"
         finally:
@@ -60,6 +64,16 @@ class CommandChecker:
 def _filled(word: str, endpoint: EndpointKey) -> str:
     # Not `format`: braces of a program's own (awk, jq) stay as they are.
     return word.replace("{address}", endpoint.address).replace("{port}", str(endpoint.port))
+
+
+async def _beginning(process: asyncio.subprocess.Process) -> bytes:
+    """The first bytes of what a command says until it ends."""
+    output = b""
+    if process.stdout is not None:
+        while chunk := await process.stdout.read(CHUNK_BYTES):
+            output += chunk[: MOST_BYTES - len(output)]
+    await process.wait()
+    return output
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

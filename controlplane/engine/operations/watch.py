@@ -61,7 +61,7 @@ class Watch:
         self._snapshot: Snapshot | None = None
         self._published_s = 0.0
         self._planes: dict[str, tuple[int, DeliveryState]] = {}
-        self._nodes: dict[tuple[str, str], int] = {}
+        self._nodes: dict[str, dict[str, int]] = {}
         self._changes: dict[str, tuple[str, int]] = {}
         self._incidents: dict[str, bool] = {}
 
@@ -192,10 +192,12 @@ class Watch:
         except (Rejected, Retryable) as error:
             log.info("watch.no_receipts", plane=plane, reason=error.message)
             return
+        # Names come from callers: who is gone is forgotten, and news when it comes again.
+        before, now = self._nodes.get(plane, {}), {one.name: one.revision for one in nodes}
+        self._nodes[plane] = now
         for node in nodes:
-            if self._nodes.get((plane, node.name)) == node.revision:
+            if before.get(node.name) == node.revision:
                 continue
-            self._nodes[plane, node.name] = node.revision
             self._parts.journal.note(
                 EntryKind.PLANE,
                 f"plane/{plane} node/{node.name}",

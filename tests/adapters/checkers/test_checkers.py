@@ -5,6 +5,7 @@ import contextlib
 import socket
 import sys
 import time
+import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -106,6 +107,20 @@ async def test_a_command_passes_with_exit_code_0(script: str, words: str) -> Non
     command = (sys.executable, "-c", script, "{address}", "{port}", "{x}")
     check = HealthCheck(kind=CheckKind.COMMAND, command="ping", timeout_ms=10_000)
     assert await CommandChecker({"ping": command}).check(endpoint(80), check) == words
+
+
+async def test_a_command_that_talks_much_is_not_kept() -> None:
+    command = ("sh", "-c", "echo no; head -c 50000000 /dev/zero; exit 3")
+    check = HealthCheck(kind=CheckKind.COMMAND, command="ping", timeout_ms=20_000)
+    tracemalloc.start()
+    try:
+        words = await CommandChecker({"ping": command}).check(endpoint(80), check)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert words.startswith("exit 3: no")
+    assert len(words) <= 210
+    assert peak < 5_000_000
 
 
 async def test_a_command_that_hangs_ends_with_all_that_it_started(tmp_path: Path) -> None:

@@ -192,6 +192,20 @@ async def test_publications_and_their_receipts(site: Site) -> None:
     assert len(await site.told()) == 4
 
 
+async def test_names_of_gateways_that_are_gone_are_not_kept(site: Site) -> None:
+    await site.rig.declare(fleet())
+    for number in range(50):
+        name = f"edge-{number}"
+        site.courier.running = [
+            PlaneNode(name=name, group="edge", connected=True, revision=1),
+            PlaneNode(name="steady", group="edge", connected=True, revision=1),
+        ]
+        await site.watch.look()
+    assert len(site.watch._nodes["envoy"]) == 2
+    told = [one for one in await site.told() if one.startswith("steady")]
+    assert told == ["steady: runs revision 1"]
+
+
 async def test_many_splits_are_cut() -> None:
     rig = Rig()
     await rig.declare(fleet(*(service(f"s{number:02}") for number in range(25))))
