@@ -45,9 +45,9 @@ from controlplane.engine.intake import Intake
 from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.operations.office import Office
-from controlplane.engine.outcomes import Outcomes
 from controlplane.engine.patience import patiently
 from controlplane.engine.pokes import Pokes
+from controlplane.engine.policy_reports import PolicyReports
 from controlplane.engine.publication import Publication
 from controlplane.engine.pull import Puller, PullParts, PullTimes
 from controlplane.engine.records import Records
@@ -143,7 +143,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         access=planes.access,
         publication=parts.publication,
         consumers=Consumers(),
-        outcomes=Outcomes(),
+        policy_reports=PolicyReports(instruments),
         health=_health(settings, stores, parts, planes, instruments),
         intake=parts.intake,
         puller=_puller(settings, prometheus, parts, instruments),

@@ -30,6 +30,7 @@ from controlplane.engine.loop import ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.operations.office import Office
 from controlplane.engine.outcomes import Outcomes
+from controlplane.engine.policy_reports import PolicyReports
 from controlplane.engine.publication import Publication
 from controlplane.engine.pull import Puller
 from controlplane.engine.records import Records
@@ -58,8 +59,8 @@ class ApiServices:
     access: Access
     publication: Publication
     consumers: Consumers
-    outcomes: Outcomes
     health: HealthWatch
+    policy_reports: PolicyReports
     intake: Intake
     puller: Puller
     fleets: Fleets
@@ -80,6 +81,7 @@ class ApiServices:
     records: Records
     store: StoreWatch
     ready: Callable[[], bool]
+    outcomes: Outcomes = field(default_factory=Outcomes)
     renderings: Mapping[str, Rendering] = field(default_factory=dict)
     period_s: float = 60.0
 
@@ -133,6 +135,7 @@ def needs(permission: Permission) -> Callable[..., Awaitable[Principal]]:
 
 Viewer = Annotated[Principal, Depends(needs(Permission.READ))]
 ConfigReader = Annotated[Principal, Depends(needs(Permission.READ_CONFIG))]
+Subscriber = Annotated[Principal, Depends(needs(Permission.SUBSCRIBE))]
 SampleSender = Annotated[Principal, Depends(needs(Permission.SEND_SAMPLES))]
 AlertSender = Annotated[Principal, Depends(needs(Permission.SEND_ALERTS))]
 Operator = Annotated[Principal, Depends(needs(Permission.OPERATE))]

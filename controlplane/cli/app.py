@@ -27,6 +27,7 @@ from controlplane.cli import (
     intents,
     jobs,
     models,
+    policies,
     processes,
     render,
     replay,
@@ -96,6 +97,7 @@ app.add_typer(token.app, name="token")
 app.add_typer(models.app, name="models")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(routes.app, name="routes")
+policies.register(app)
 app.add_typer(envoy.app, name="envoy")
 app.add_typer(intents.app, name="intents")
 app.add_typer(scenarios.app, name="scenarios")

@@ -42,7 +42,7 @@ def match_request(
     from controlplane.cli.client import json_body
 
     wanted = {
-        **_address(url),
+        **address_of(url),
         "method": method.upper(),
         "headers": dict(header_of(each) for each in header or ()),
         "source": source,
@@ -56,7 +56,8 @@ def match_request(
         _show(answer)
 
 
-def _address(url: str) -> dict[str, str]:
+def address_of(url: str) -> dict[str, str]:
+    """Host and path of a request, as the API takes them; Invalid when it is no URL."""
     if url.startswith("/"):
         return {"path": url}
     try:

@@ -30,8 +30,8 @@ from controlplane.engine.jobs import Jobs
 from controlplane.engine.loop import LoopParts, ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.operations.office import Office
-from controlplane.engine.outcomes import Outcomes
 from controlplane.engine.pokes import Poke, Pokes
+from controlplane.engine.policy_reports import PolicyReports
 from controlplane.engine.publication import Publication
 from controlplane.engine.records import Records
 from controlplane.engine.replay import Replays
@@ -236,7 +236,7 @@ class House:
         parts = ApiServices(
             access=self.access,
             publication=self.publication,
-            outcomes=Outcomes(),
+            policy_reports=PolicyReports(self.instruments),
             health=self.health,
             consumers=self.consumers,
             intake=self.intake,

@@ -6,10 +6,12 @@ from dataclasses import replace
 from controlplane.api.fleet_document.findings import Enough, Findings
 from controlplane.api.fleet_document.lookalikes import forms
 from controlplane.api.fleet_document.nodes import Scalar, Table, compose
+from controlplane.api.fleet_document.policies.policy import addressed_policy
 from controlplane.api.fleet_document.reading import Place
 from controlplane.api.fleet_document.routes import Surroundings, addressed_route
 from controlplane.api.fleet_document.sections import fleet
 from controlplane.api.fleet_document.zones import check_zones
+from controlplane.domain.admission.policy import Policy
 from controlplane.domain.fleet_order import normalized
 from controlplane.domain.routing.route import Route
 from controlplane.domain.topology import Fleet
@@ -59,6 +61,28 @@ def parse_route(text: str, route_id: str, fleet: Fleet, now_s: float) -> Route:
         parsed = addressed_route(place, around, route_id)
         _check_look(place, route_id, fleet)
         check_zones(place, replace(fleet, routes=(parsed,), l4_routes=()))
+    findings.raise_if_any()
+    return parsed
+
+
+def parse_policy(text: str, name: str, fleet: Fleet) -> Policy:
+    """Read the document of one policy; its `name` may be left out.
+
+    Raises:
+        Invalid: as `parse`; also when its name looks like another policy's, as in a fleet.
+    """
+    findings = Findings()
+    parsed = Policy(name=name)
+    with suppress(Enough):
+        root = compose(text, findings) or Table(line=1, column=1, entries=(), size=1)
+        place = Place(node=root, path="", findings=findings)
+        parsed = addressed_policy(place, name)
+        for other in fleet.policies:
+            if other.name != name and set(forms(other.name)).intersection(forms(name)):
+                place.report(
+                    "names that differ in more than case or look-alike characters",
+                    f"addressed as {name}, which looks like policy {other.name}",
+                )
     findings.raise_if_any()
     return parsed
 

@@ -46,7 +46,7 @@ class Gateway:
     group: str
 
 
-async def _gateway(
+async def gateway_of(
     services: Services,
     caller: ConfigReader,
     secret: Secret,
@@ -136,7 +136,7 @@ def _headers(snapshot: Snapshot, etag: str) -> dict[str, str]:
 def _poll(
     request: Request,
     services: Services,
-    gateway: Annotated[Gateway | None, Depends(_gateway)],
+    gateway: Annotated[Gateway | None, Depends(gateway_of)],
     if_none_match: Annotated[str | None, Header()] = None,
     wait: Annotated[
         float, Query(ge=0, le=LONGEST_WAIT_S, description="Seconds to wait for a change.")

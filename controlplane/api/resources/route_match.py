@@ -5,18 +5,16 @@ draft published.
 """
 
 import asyncio
-from ipaddress import ip_address
-from typing import Annotated
 
 from fastapi import APIRouter
 from fastapi import Request as HttpRequest
-from pydantic import AfterValidator, Field, StrictStr
 
 from controlplane.api.dependencies import Services, Viewer
 from controlplane.api.fleet_document.rendering import plain_route
 from controlplane.api.published import check_group, known
-from controlplane.api.route_wire import Document, Name
-from controlplane.api.wire import Text, Wire
+from controlplane.api.request_wire import RequestIn
+from controlplane.api.route_wire import Document
+from controlplane.api.wire import Wire
 from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.callers.authorization import declared_id
 from controlplane.domain.routing.matching.explanation import Explanation, Loser, explained
@@ -26,33 +24,10 @@ from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.route import Route
 from controlplane.domain.snapshot import RoutesSection
 
-MOST_HEADERS = 100
 MOST_LOSERS = 20
 NO_ROUTE_STATUS = 404
 
 router = APIRouter(prefix="/v1", tags=["routes"])
-
-Token = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")]
-Value = Annotated[Text, Field(max_length=8_192)]
-
-
-def _address(text: str) -> str:
-    """An IP address, or "" for a request that comes from nowhere."""
-    if text:
-        ip_address(text)
-    return text
-
-
-class RequestIn(Wire):
-    """A request as a client sends it; the query follows the path."""
-
-    path: Annotated[Text, Field(min_length=1, max_length=20_000)]
-    host: Annotated[Text, Field(max_length=255)] = "localhost"
-    method: Annotated[StrictStr, Field(pattern=r"^[A-Z][A-Z-]{0,31}$")] = "GET"
-    headers: dict[Token, Value] = Field(default_factory=dict, max_length=MOST_HEADERS)
-    source: Annotated[Text, Field(max_length=45), AfterValidator(_address)] = ""
-    gateway: Name | None = None
-    draft: Name | None = None
 
 
 class LoserOut(Wire):
@@ -93,7 +68,7 @@ async def match_route(
     section = current.content.routes
     if asked.gateway is not None:
         check_group(current, asked.gateway)
-    routes = _with_draft(services, section, asked.draft)
+    routes = with_draft(services, section, asked.draft)
     now_s = services.instruments.now()
     # One at a time: with sixty of the worst expressions one takes seconds, and the threads are
     # those that publish, too.
@@ -102,7 +77,8 @@ async def match_route(
         return await asyncio.to_thread(_match, asked, routes, section, now_s)
 
 
-def _with_draft(services: Services, section: RoutesSection, draft: str | None) -> list[Route]:
+def with_draft(services: Services, section: RoutesSection, draft: str | None) -> list[Route]:
+    """The published routes, with one draft as if it were published."""
     if draft is None:
         return list(section.routes)
     release = services.routes.item(draft).release

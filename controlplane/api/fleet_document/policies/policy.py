@@ -19,11 +19,23 @@ from controlplane.api.fleet_document.policies.limits import (
 )
 from controlplane.api.fleet_document.policies.protection import protection
 from controlplane.api.fleet_document.policies.regional_overflow import regional_overflow
-from controlplane.api.fleet_document.reading import Fields, Place, Rule, choice, fields, name
+from controlplane.api.fleet_document.policies.session_queue import session_queue
+from controlplane.api.fleet_document.reading import (
+    Fields,
+    Place,
+    Rule,
+    choice,
+    fields,
+    name,
+    reference,
+    text_of,
+)
 from controlplane.domain.admission.policy import Attachment, Mode, Policy, PolicyKind
+from controlplane.domain.admission.presets import PRESETS
 
 READERS: Mapping[PolicyKind, Rule[Any]] = {
     PolicyKind.PROTECTION: protection,
+    PolicyKind.SESSION_QUEUE: session_queue,
     PolicyKind.FLASH_SALE: flash_sale,
     PolicyKind.ABNORMAL_TRAFFIC: abnormal_traffic,
     PolicyKind.RATE_LIMIT: rate_limit,
@@ -32,7 +44,7 @@ READERS: Mapping[PolicyKind, Rule[Any]] = {
     PolicyKind.ADAPTIVE_CONCURRENCY: adaptive_concurrency,
     PolicyKind.REGIONAL_OVERFLOW: regional_overflow,
 }
-POLICY_KEYS = ("name", "mode", "routes", "services", "regions", *PolicyKind)
+POLICY_KEYS = ("name", "mode", "routes", "services", "regions", "preset", *PolicyKind)
 USUAL = Policy(name="")
 
 
@@ -40,19 +52,40 @@ def admission_policy(place: Place) -> Policy:
     """Read one policy."""
     faults = place.findings.count
     entries = fields(place, POLICY_KEYS)
+    return _policy(entries, entries.required("name", name, ""), faults)
+
+
+def addressed_policy(place: Place, policy_name: str) -> Policy:
+    """One policy of its own document, which is addressed by its name."""
+    faults = place.findings.count
+    entries = fields(place, POLICY_KEYS)
+    at = entries.places.get("name")
+    if at is not None and text_of(at) != policy_name:
+        at.report(f"{policy_name}, as in the address, or nothing")
+    return _policy(entries, policy_name, faults)
+
+
+def _policy(entries: Fields, policy_name: str, faults: int) -> Policy:
+    """The policy; `faults` counts findings before it."""
+    place = entries.place
     given = {
         kind.value: entries.optional(kind, READERS[kind], None)
         for kind in PolicyKind
         if kind in entries.places
     }
+    ready_made = entries.optional("preset", reference("preset", PRESETS), "")
     found = [kind for kind, spec in given.items() if spec is not None]
-    if len(found) != 1 and place.findings.count == faults:
+    count = len(found) + bool(ready_made)
+    if count != 1 and place.findings.count == faults:
         place.report(
-            f"exactly one of {', '.join(PolicyKind)}; {{}} takes its defaults",
-            f"with {len(found)} of them",
+            f"exactly one of {', '.join(PolicyKind)}, or a preset; {{}} takes a kind's defaults",
+            f"with {count} of them",
         )
+    if ready_made in PRESETS:
+        kind = PRESETS[ready_made].policy.kind
+        given = {kind.value: PRESETS[ready_made].policy.spec}
     return Policy(
-        name=entries.required("name", name, ""),
+        name=policy_name,
         mode=entries.optional("mode", choice(Mode), USUAL.mode),
         attachment=_attachment(entries),
         **given,
