@@ -5,10 +5,14 @@ suite. Each call is atomic. Keys come from `keys.key`. Every method may raise Re
 `shared_state_away` when it did not answer in time, `shared_state_full` when it has no room.
 """
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from controlplane.domain.admission.overload.line import Taken as Lent
+from controlplane.domain.admission.overload.line import Terms as LineTerms
 from controlplane.domain.admission.session_queue.control import Period
 from controlplane.domain.admission.session_queue.room import Terms, Visited, Visitor
 
@@ -194,4 +198,65 @@ class Pools(Protocol):
 
     async def resize(self, key: str, sized: Sized) -> bool:
         """Carry out a decision, unless a period has ended since."""
+        ...
+
+
+class Leases(Protocol):
+    """One token for each key: at most one has it; see `overload.line` for the rules."""
+
+    async def take(self, key: str, waiter: str, terms: LineTerms) -> Lent:
+        """Ask for the token, for the first time or again."""
+        ...
+
+    async def release(self, key: str, waiter: str, fence: int) -> bool:
+        """Give the token back and wake who waits; False when it is another's by now."""
+        ...
+
+    async def leave(self, key: str, waiter: str) -> None:
+        """Wait no longer."""
+        ...
+
+    async def now_us(self) -> int:
+        """The time that fences are made of, in microseconds of Unix time or of any clock."""
+        ...
+
+    def listen(self, key: str) -> AbstractContextManager[asyncio.Event]:
+        """An event that is set whenever a token or an answer of this key came, or may have."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fresh:
+    """An answer to be cached; `fence` is its token's, or the time at which it was asked for."""
+
+    fence: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cached:
+    """A cached answer; `age_s` is since it was put there."""
+
+    fence: int
+    body: bytes
+    age_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """How much of a shelf is kept: no answer longer than `ttl_s`, no more than so many bytes."""
+
+    ttl_s: float
+    most_bytes: int
+
+
+class Answers(Protocol):
+    """Cached answers on shelves; of several for one key the one with the greatest fence stays."""
+
+    async def get(self, shelf: str, key: str) -> Cached | None:
+        """The answer; None is none."""
+        ...
+
+    async def put(self, shelf: str, key: str, fresh: Fresh, room: Room) -> bool:
+        """Keep an answer and wake who waits for it; False when a newer one is there."""
         ...

@@ -6,14 +6,26 @@ Made once at the agent's start, handed to every enforcer.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gateway.state.memory.answers import MemoryAnswers
 from gateway.state.memory.buckets import MemoryBuckets
 from gateway.state.memory.counters import MemoryCounters
+from gateway.state.memory.leases import MemoryLeases
 from gateway.state.memory.pools import MemoryPools
 from gateway.state.memory.values import MemoryValues
 from gateway.state.memory.windows import MemoryWindows
-from gateway.state.ports import Buckets, Counters, Pools, Values, Windows
+from gateway.state.ports import (
+    Answers,
+    Buckets,
+    Counters,
+    Leases,
+    Pools,
+    Values,
+    Windows,
+)
+from gateway.state.redis.answers import RedisAnswers
 from gateway.state.redis.buckets import RedisBuckets
 from gateway.state.redis.counters import RedisCounters
+from gateway.state.redis.leases import RedisLeases
 from gateway.state.redis.link import RedisLink
 from gateway.state.redis.pools import RedisPools
 from gateway.state.redis.values import RedisValues
@@ -29,6 +41,8 @@ class SharedState:
     counters: Counters
     values: Values
     pools: Pools
+    leases: Leases
+    answers: Answers
 
 
 def in_memory(now_s: Callable[[], float]) -> SharedState:
@@ -37,12 +51,15 @@ def in_memory(now_s: Callable[[], float]) -> SharedState:
     Args:
         now_s: seconds of any clock that never goes back.
     """
+    leases = MemoryLeases(now_s)
     return SharedState(
         windows=MemoryWindows(now_s),
         buckets=MemoryBuckets(now_s),
         counters=MemoryCounters(now_s),
         values=MemoryValues(now_s),
         pools=MemoryPools(now_s),
+        leases=leases,
+        answers=MemoryAnswers(now_s, leases.ring),
     )
 
 
@@ -54,4 +71,6 @@ def in_redis(link: RedisLink) -> SharedState:
         counters=RedisCounters(link),
         values=RedisValues(link),
         pools=RedisPools(link),
+        leases=RedisLeases(link),
+        answers=RedisAnswers(link),
     )

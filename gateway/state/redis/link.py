@@ -7,8 +7,8 @@ opened again by a task that has had answers in time. No call of a client ever tr
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import structlog
 from redis.asyncio import BlockingConnectionPool, Redis
@@ -51,6 +51,7 @@ class RedisLink:
         self._redis = Redis(connection_pool=_pool(options))
         self._failed = 0
         self._healing: asyncio.Task[None] | None = None
+        self._hearing: list[asyncio.Task[None]] = []
 
     @property
     def away(self) -> bool:
@@ -77,14 +78,40 @@ class RedisLink:
         self._failed = 0
         return parts(answer)
 
+    def subscribe(self, channel: str, heard: Callable[[bytes], None]) -> None:
+        """Hear what is published on a channel, until `close`.
+
+        Args:
+            heard: is told each message, and b"" when some may have been missed.
+        """
+        self._hearing.append(asyncio.create_task(self._hear(channel, heard)))
+
     async def close(self) -> None:
         """End the connections."""
+        for task in self._hearing:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
         if self._healing is not None:
             self._healing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._healing
         await self._redis.aclose()
         await self._redis.connection_pool.disconnect()
+
+    async def _hear(self, channel: str, heard: Callable[[bytes], None]) -> None:
+        while True:
+            # A connection of its own: it waits for as long as nothing is said.
+            listener = Redis(connection_pool=_pool(replace(self._options, connections=1)))
+            with contextlib.suppress(RedisError, OSError):
+                async with contextlib.aclosing(listener), listener.pubsub() as hearing:
+                    await hearing.subscribe(channel)
+                    heard(b"")
+                    async for message in hearing.listen():
+                        if message["type"] == "message":
+                            heard(message["data"])
+            await asyncio.sleep(self._options.pause_s)
+            heard(b"")
 
     async def _evaluated(
         self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]
