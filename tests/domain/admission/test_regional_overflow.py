@@ -30,6 +30,7 @@ from controlplane.domain.admission.regional_overflow.policy import (
     StationGroup,
     StationId,
     check_regional_overflow,
+    redirection,
 )
 from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.matching.request import Request
@@ -238,3 +239,9 @@ def test_what_cannot_be_carried_out_says_what(values: dict[str, object], words: 
 def test_what_can_be_carried_out() -> None:
     check_regional_overflow(POLICY)
     check_regional_overflow(RegionalOverflowPolicy(default_region="north"))
+
+
+def test_a_station_may_be_told_where_to_connect_itself() -> None:
+    policy = replace(POLICY, redirect="MOVED {address} {port}\n")
+    assert redirection(policy, "192.0.2.1", 9000) == b"MOVED 192.0.2.1 9000\n"
+    assert redirection(POLICY, "192.0.2.1", 9000) == b""

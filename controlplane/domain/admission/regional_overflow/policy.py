@@ -88,6 +88,10 @@ class RegionalOverflowPolicy:
         return_load: below it they come back, above 0, at most critical_load.
         tick_s: how much of a region goes elsewhere is set anew after so long, 0.1..60.
         default_region: of stations that belong to no group; "" drops what they send.
+        replies: a server answers each message. One that is not answered within `reply_s` (0.05..600)
+            or whose connection ends before is given to another server.
+        redirect: what a station is told in place of a server's answer, with {address} and {port} of
+            the server that it is to connect to itself; "" stays in between.
         stations: the first group that fits counts.
     """
 
@@ -97,6 +101,9 @@ class RegionalOverflowPolicy:
     return_load: float = 0.75
     tick_s: float = 1.0
     default_region: str = ""
+    replies: bool = True
+    reply_s: float = 5.0
+    redirect: str = ""
     framing: Framing = Framing()
     station_id: StationId = StationId()
     stations: tuple[StationGroup, ...] = ()
@@ -110,6 +117,7 @@ def check_regional_overflow(policy: RegionalOverflowPolicy) -> None:
         ("critical_load", policy.critical_load, 0.01, 2.0),
         ("return_load", policy.return_load, 0.01, policy.critical_load),
         ("tick_s", policy.tick_s, 0.1, 60.0),
+        ("reply_s", policy.reply_s, 0.05, 600.0),
         ("framing.most_bytes", policy.framing.most_bytes, 1, MOST_MESSAGE_BYTES),
         ("framing.fixed_bytes", policy.framing.fixed_bytes, 1, policy.framing.most_bytes),
         ("station_id.index", policy.station_id.index, 0, 1_000),
@@ -129,6 +137,12 @@ def check_regional_overflow(policy: RegionalOverflowPolicy) -> None:
         raise _invalid(f"there are {len(policy.stations)} groups: keep them within {MOST_GROUPS}")
     for group in policy.stations:
         _check_group(group)
+
+
+def redirection(policy: RegionalOverflowPolicy, address: str, port: int) -> bytes:
+    """What a station is told, so that it connects to a server itself; b"" says nothing."""
+    told = policy.redirect.replace("{address}", address).replace("{port}", str(port))
+    return told.encode("utf-8", "surrogatepass")
 
 
 def _check_signs(name: str, signs: str, least: int) -> None:
