@@ -23,6 +23,7 @@ from controlplane.api.intent_metrics import intent_families
 from controlplane.api.job_metrics import job_families
 from controlplane.api.ladder import ladder_families
 from controlplane.api.operation_metrics import operation_families
+from controlplane.api.policy_metrics import policy_families
 from controlplane.api.source_metrics import source_families
 from controlplane.domain.findings import Severity, Source
 from controlplane.domain.guardrails.state import Outcome as Verdict
@@ -122,6 +123,7 @@ class _Engine(Collector):
             value=self._services.loop.punctuality.late,
         )
         yield from job_families(self._services.jobs)
+        yield from policy_families(self._services)
         yield from operation_families(self._services.operations)
         yield from ladder_families(self._services)
         yield from forecast_families(self._services)

@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from controlplane.api.fleet_document.rendering import plain_policy
 from controlplane.api.request_wire import RequestIn
 from controlplane.api.route_wire import Document
-from controlplane.api.wire import Reason, Text, Time, Wire, stamp
+from controlplane.api.wire import Reason, Text, Time, Wire, finite, stamp
 from controlplane.domain import canonical
 from controlplane.domain.admission.asking import Decision, Verdict
 from controlplane.domain.admission.policy import KINDS, Mode, Policy, PolicyKind
@@ -92,7 +92,9 @@ class DecisionOut(Wire):
             reason=decision.reason,
             policy=decision.policy,
             status=decision.status,
-            retry_after_s=decision.retry_after_s,
+            retry_after_s=None
+            if decision.retry_after_s is None
+            else finite(decision.retry_after_s),
             service=decision.service,
             details=details if isinstance(details, dict) else {},
         )

@@ -169,3 +169,17 @@ async def test_a_report_needs_a_name_and_the_token_of_a_gateway(
     assert nameless.json()["code"] == "gateway_identity_invalid"
     operator.headers["X-Signalbox-Gateway"] = "edge-1;edge"
     assert (await operator.post("/v1/policies:report", json=report)).status_code == 403
+
+
+async def test_metrics_count_policies_by_kind_and_mode(
+    house: House, operator: httpx.AsyncClient
+) -> None:
+    await written(house, operator, "edge", {**BLOCKING, "mode": "observe"})
+    gateway = house.client(AccessRole.GATEWAY)
+    gateway.headers["X-Signalbox-Gateway"] = "edge-1;edge"
+    report = {"version": "0" * 64, "unreadable": [{"policy": "edge", "reason": "too old"}]}
+    await gateway.post("/v1/policies:report", json=report)
+    text = (await operator.get("/metrics")).text
+    assert 'signalbox_policies{kind="protection",mode="observe"} 1.0' in text
+    assert 'signalbox_policy_gateways{up_to_date="no"} 1.0' in text
+    assert "signalbox_policies_not_enforced 1.0" in text

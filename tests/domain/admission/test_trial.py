@@ -1,11 +1,18 @@
 """Dry runs: who says what of a request, in order, and what it comes to."""
 
 from dataclasses import replace
+from typing import get_args, get_type_hints
 
 import pytest
 
-from controlplane.domain.admission.asking import ADMITTED, Asked
-from controlplane.domain.admission.policy import Attachment, Mode, Policy, check_policy
+from controlplane.domain.admission.asking import ADMITTED, Asked, Verdict
+from controlplane.domain.admission.policy import (
+    Attachment,
+    Mode,
+    Policy,
+    PolicyKind,
+    check_policy,
+)
 from controlplane.domain.admission.presets import PRESETS, preset
 from controlplane.domain.admission.protection import ProtectionFacts, ProtectionPolicy
 from controlplane.domain.admission.trial import Effect, trial
@@ -46,6 +53,15 @@ def test_a_given_state_takes_the_place_of_a_fresh_one() -> None:
     found = trial([USUAL], other, {"a": ProtectionFacts(body_bytes=11)})
     assert found.decision.reason == "body_too_large"
     assert trial([USUAL], other, {}).decision == ADMITTED
+
+
+@pytest.mark.parametrize("kind", [one for one in PolicyKind if one is not PolicyKind.FLASH_SALE])
+def test_every_kind_answers_with_its_defaults_and_nothing_before(kind: PolicyKind) -> None:
+    options = get_args(get_type_hints(Policy)[kind])
+    policy = Policy(name="p", **{kind.value: options[0]()})
+    (said,) = trial([policy], BLOCKED, {}).said
+    assert said.decision.policy == "p"
+    assert said.decision.reason or said.decision.verdict is Verdict.ADMIT
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
