@@ -130,14 +130,14 @@ class IntentCourse:
 
     async def look(self) -> float:
         """Do what time brings; seconds until the next look."""
-        self._back_s += self._clock.since_last_s()
         if not self._register.standing and not self._register.unsaved:
+            self._clock.since_last_s()
             self._back_s = 0.0
             await self._troubles.report()
             return LOOK_S
         try:
             async with self.changing:
-                await self._set_back()
+                await self.keep_time()
                 # What time brings was promised when the store was there, or ordered without it.
                 await self._advance()
                 await self._register.save()
@@ -164,11 +164,13 @@ class IntentCourse:
             after=f"{intent.state}" + (f" ({intent.ending})" if intent.ending else ""),
         )
 
-    async def _set_back(self) -> None:
+    async def keep_time(self) -> None:
         """Keep ramps and expiries as long as they are under a clock that was set back.
 
-        Between two processes it can only be seen that it was: by times that are to come.
+        Called with `changing` held, before anything gets a time of the clock. Between two processes
+        it can only be seen that it was set back: by times that are to come.
         """
+        self._back_s += self._clock.since_last_s()
         now_s, change = self._now(), self._register.change + 1
         moved = []
         for one in self._register.standing:

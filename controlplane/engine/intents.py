@@ -158,6 +158,7 @@ class Intents:
         """
         async with self.course.changing:
             self._register.expect(ask.expected)
+            await self.course.keep_time()
             bare, facts = await self._asked(ask)
             if ask.automatic:
                 rules.check_automation(ask.wanted, self.standing, self.most_centers)
@@ -199,6 +200,7 @@ class Intents:
         """
         async with self.course.changing:
             self._register.expect(expected)
+            await self.course.keep_time()
             intent = await self._register.by_id(name)
             if return_s is not None:
                 intent = replace(intent, wanted=replace(intent.wanted, return_s=return_s))

@@ -73,6 +73,22 @@ async def test_a_drain_goes_on_where_it_was() -> None:
     assert made.intents.standing == ()
 
 
+async def test_what_is_ordered_right_after_the_clock_was_set_back_lasts_as_long_as_asked() -> None:
+    made = await rig()
+    south = replace(NORTH, kind=IntentKind.FREEZE, target=Target())
+    await made.intents.create(Ask(wanted=south, author="ann"))
+    made.clock.time_s -= HOUR_S
+    now_s = made.clock.now()
+    wanted = replace(NORTH, expires_s=now_s + 60.0)
+    intent = await made.intents.create(Ask(wanted=wanted, author="ann"))
+    await made.follow()
+    found = await made.intents.by_id(intent.id)
+    assert (found.active_s, found.wanted.expires_s) == (now_s, now_s + 60.0)
+    made.clock.time_s -= HOUR_S
+    undone = await made.intents.undo(intent.id, "ann")
+    assert undone.returning_s == made.clock.now()
+
+
 async def test_a_clock_that_was_set_back_between_two_processes_is_seen_by_times_to_come() -> None:
     made = await rig()
     expires_s = made.clock.now() + 60.0

@@ -127,6 +127,7 @@ class Alerts:
             await self._look()
 
     def _heard(self, alerts: Sequence[Alert]) -> Told:
+        self._keep_time()
         now_s = self._now()
         self._firing.renew(self._parts.policies.all)
         self.received += len(alerts)
@@ -140,8 +141,7 @@ class Alerts:
         return Told(firing=firing, resolved=resolved, dropped=len(alerts) - firing - resolved)
 
     async def _look(self) -> None:
-        if back_s := self._clock.since_last_s():
-            self._firing.set_back(back_s)
+        self._keep_time()
         now_s = self._now()
         told = self._told
         self._firing.renew(self._parts.policies.all)
@@ -156,6 +156,11 @@ class Alerts:
         idle = [_idle(one) for one in self._episodes.values() if one.words]
         self._findings.report(Source.ALERTS, [*self._firing.wrong, *idle])
         await self._store()
+
+    def _keep_time(self) -> None:
+        """Before anything gets a time: what has one of before the clock was set back moves."""
+        if back_s := self._clock.since_last_s():
+            self._firing.set_back(back_s)
 
     async def _settle(self, episode: Episode, *, asked: bool) -> None:
         known = self._parts.intents.known

@@ -356,6 +356,12 @@ async def test_a_hold_lasts_no_longer_when_the_clock_goes_back(site: Site) -> No
     assert len(site.intents.orders) == 1
 
 
+async def test_an_alert_that_is_heard_right_after_the_clock_went_back_is_kept(site: Site) -> None:
+    site.clock.time_s -= firing.FORGET_S * 2
+    await site.alerts.take([alert()])
+    assert len(site.alerts.firing) == len(site.intents.orders) == 1
+
+
 async def test_a_finding_of_before_a_restart_is_waited_for_no_longer_when_the_clock_goes_back(
     site: Site,
 ) -> None:
