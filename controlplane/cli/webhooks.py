@@ -25,7 +25,12 @@ def list_webhooks(context: typer.Context, as_json: JsonOption = False) -> None:
     output.table(
         ("NAME", "URL", "EVENTS", "DISABLED"),
         (
-            (one["name"], one["url"], ", ".join(one["events"]) or "all", one["disabled"] or None)
+            (
+                one["name"],
+                one["url"] or one["address"],
+                ", ".join(one["events"]) or "all",
+                one["disabled"] or None,
+            )
             for one in found
         ),
     )

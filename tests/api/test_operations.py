@@ -4,7 +4,9 @@ import json
 from typing import Any
 
 import httpx
+import pytest
 
+from controlplane.domain.access import AccessRole
 from tests.api.house import WEBHOOK_ORIGIN, House
 
 FLOOD: dict[str, Any] = {
@@ -112,6 +114,21 @@ async def test_a_webhook_shows_its_secret_once(house: House, admin: httpx.AsyncC
     assert (other.status_code, other.json()["code"]) == (403, "webhook_origin_refused")
     assert (await admin.delete("/v1/webhooks/pager")).json() == {"done": True}
     assert made["secret"] not in json.dumps([str(one) for one in house.audit.entries])
+
+
+@pytest.mark.parametrize("role", [AccessRole.VIEWER, AccessRole.SCIENTIST])
+async def test_the_path_of_a_webhook_is_for_operators(
+    house: House, admin: httpx.AsyncClient, role: AccessRole
+) -> None:
+    hook = {"url": f"{WEBHOOK_ORIGIN}/services/T0/B0/s3cret"}
+    assert (await admin.put("/v1/webhooks/pager", json=hook)).is_success
+    async with house.client(role) as other, house.client(AccessRole.OPERATOR) as operator:
+        for path in ("/v1/webhooks", "/v1/webhooks/pager"):
+            seen = await other.get(path)
+            assert seen.is_success
+            assert "s3cret" not in seen.text
+            assert f"{WEBHOOK_ORIGIN} " in seen.text
+            assert "s3cret" in (await operator.get(path)).text
 
 
 async def test_an_incident_is_told_as_json_and_markdown(

@@ -13,12 +13,14 @@ from controlplane.api.dependencies import Admin, Operator, Services, Viewer
 from controlplane.api.order_wire import Done, Expected, tag_of
 from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, cut, moment, page_of
 from controlplane.api.wire import Items, Reason, Text, Wire, stamp, stamp_or_none
+from controlplane.domain.access import Permission, Principal, allowed
 from controlplane.domain.errors import Invalid
 from controlplane.domain.operations.webhooks import (
     Delivery,
     DeliveryState,
     EventKind,
     Webhook,
+    audited,
 )
 from controlplane.engine.operations.items import Written
 
@@ -40,10 +42,15 @@ class WebhookIn(Wire):
 
 
 class WebhookOut(Wire):
-    """A receiver; `secret` is there only when it has just been made."""
+    """A receiver; `secret` is there only when it has just been made.
+
+    Paths of many receivers are secrets of theirs: `url` is null for who may not operate. `address`
+    is its origin with a digest of the whole, which says whether it is another one.
+    """
 
     name: str
-    url: str
+    address: str
+    url: str | None
     events: list[EventKind]
     disabled: str
     secret: str | None = None
@@ -67,12 +74,12 @@ class DeliveryOut(Wire):
 
 @router.get("/webhooks")
 async def list_webhooks(
-    services: Services, _caller: Viewer, limit: Limit = MOST_ITEMS, cursor: Cursor = None
+    services: Services, caller: Viewer, limit: Limit = MOST_ITEMS, cursor: Cursor = None
 ) -> Items[WebhookOut]:
     """All receivers, by name."""
     found = list(services.operations.webhooks.all.values())
     page, after = page_of(found, lambda one: (one.name,), limit, cursor)
-    return Items(items=[_webhook(one) for one in page], next=after)
+    return Items(items=[_webhook(one, caller) for one in page], next=after)
 
 
 @router.get("/webhooks:deliveries")
@@ -98,12 +105,12 @@ async def redeliver(services: Services, caller: Operator, delivery_id: DeliveryI
 
 @router.get("/webhooks/{name}")
 async def read_webhook(
-    services: Services, _caller: Viewer, name: Name, response: Response
+    services: Services, caller: Viewer, name: Name, response: Response
 ) -> WebhookOut:
     """One receiver; its ETag is for If-Match."""
     webhook = services.operations.webhooks.named(name)
     response.headers["ETag"] = tag_of(webhook)
-    return _webhook(webhook)
+    return _webhook(webhook, caller)
 
 
 @router.put("/webhooks/{name}")
@@ -132,7 +139,7 @@ async def write_webhook(
     )
     response.headers["ETag"] = tag_of(webhook)
     made = webhook.secret not in (wanted.secret, kept)
-    return _webhook(webhook, webhook.secret if made else None)
+    return _webhook(webhook, caller, webhook.secret if made else None)
 
 
 @router.post("/webhooks/{name}:test")
@@ -151,10 +158,11 @@ async def remove_webhook(
     return Done()
 
 
-def _webhook(webhook: Webhook, secret: str | None = None) -> WebhookOut:
+def _webhook(webhook: Webhook, caller: Principal, secret: str | None = None) -> WebhookOut:
     return WebhookOut(
         name=webhook.name,
-        url=webhook.url,
+        address=audited(webhook),
+        url=webhook.url if allowed(caller.role, Permission.OPERATE) else None,
         events=list(webhook.events),
         disabled=webhook.disabled,
         secret=secret,
