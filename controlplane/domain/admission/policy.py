@@ -24,6 +24,9 @@ from controlplane.domain.admission.circuit_breaker import CircuitBreakerPolicy
 from controlplane.domain.admission.flash_sale.deciding import FlashSaleFacts
 from controlplane.domain.admission.flash_sale.deciding import decide as decide_flash_sale
 from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy, check_flash_sale
+from controlplane.domain.admission.overload.deciding import OverloadFacts
+from controlplane.domain.admission.overload.deciding import decide as decide_overload
+from controlplane.domain.admission.overload.policy import OverloadPolicy, check_overload
 from controlplane.domain.admission.priority_shedding import PrioritySheddingPolicy
 from controlplane.domain.admission.protection import (
     ProtectionFacts,
@@ -66,6 +69,7 @@ class PolicyKind(StrEnum):
     PRIORITY_SHEDDING = "priority_shedding"
     SESSION_QUEUE = "session_queue"
     FLASH_SALE = "flash_sale"
+    OVERLOAD = "overload"
     CIRCUIT_BREAKER = "circuit_breaker"
     ADAPTIVE_CONCURRENCY = "adaptive_concurrency"
     REGIONAL_OVERFLOW = "regional_overflow"
@@ -109,6 +113,7 @@ class Policy:
     priority_shedding: PrioritySheddingPolicy | None = None
     session_queue: SessionQueuePolicy | None = None
     flash_sale: FlashSalePolicy | None = None
+    overload: OverloadPolicy | None = None
     circuit_breaker: CircuitBreakerPolicy | None = None
     adaptive_concurrency: AdaptiveConcurrencyPolicy | None = None
     regional_overflow: RegionalOverflowPolicy | None = None
@@ -173,6 +178,9 @@ KINDS: Mapping[PolicyKind, KindRules] = {
     ),
     PolicyKind.FLASH_SALE: KindRules(
         check=check_flash_sale, facts=FlashSaleFacts, decide=decide_flash_sale
+    ),
+    PolicyKind.OVERLOAD: KindRules(
+        check=check_overload, facts=OverloadFacts, decide=decide_overload
     ),
     PolicyKind.CIRCUIT_BREAKER: KindRules(
         check=circuit_breaker.check_circuit_breaker,

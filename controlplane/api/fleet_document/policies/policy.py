@@ -17,6 +17,7 @@ from controlplane.api.fleet_document.policies.limits import (
     priority_shedding,
     rate_limit,
 )
+from controlplane.api.fleet_document.policies.overload import overload
 from controlplane.api.fleet_document.policies.protection import protection
 from controlplane.api.fleet_document.policies.regional_overflow import regional_overflow
 from controlplane.api.fleet_document.policies.session_queue import session_queue
@@ -43,6 +44,7 @@ READERS: Mapping[PolicyKind, Rule[Any]] = {
     PolicyKind.CIRCUIT_BREAKER: circuit_breaker,
     PolicyKind.ADAPTIVE_CONCURRENCY: adaptive_concurrency,
     PolicyKind.REGIONAL_OVERFLOW: regional_overflow,
+    PolicyKind.OVERLOAD: overload,
 }
 POLICY_KEYS = ("name", "mode", "routes", "services", "regions", "preset", *PolicyKind)
 USUAL = Policy(name="")
