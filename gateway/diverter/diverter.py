@@ -4,9 +4,9 @@ Run by `python -m gateway divert`. Without a control plane it goes by what is on
 """
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import structlog
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from controlplane.domain import canonical
 from controlplane.domain.admission.policy import Mode, Policy, PolicyKind
 from controlplane.domain.admission.section import Received
-from controlplane.domain.errors import Retryable
+from controlplane.domain.errors import Invalid, Retryable
 from controlplane.domain.snapshot import EndpointsSection, ServiceEndpoints
 from gateway.diverter.door import LoadDoor
 from gateway.diverter.options import DiverterOptions
@@ -33,13 +33,6 @@ FILE_NAME = "config.section"
 Services = Mapping[str, ServiceEndpoints]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """Of a configuration, what a diverter needs."""
-
-    endpoints: EndpointsSection
-
-
 class Diverter:
     """One diverter."""
 
@@ -51,7 +44,7 @@ class Diverter:
         self._policies = SectionKeeper[Received](
             "policies", options.policies, policy_file(options.folder), self._take_policies
         )
-        file = SectionFile(options.folder / FILE_NAME, MAGIC, _services)
+        file = SectionFile(options.folder / FILE_NAME, MAGIC, services_of)
         self._endpoints = SectionKeeper[Services](
             "endpoints", options.configuration, file, self._take_services
         )
@@ -185,6 +178,16 @@ class Told(Collector):
         yield away
 
 
-def _services(body: bytes) -> Services:
-    section = canonical.decode(Part, body).endpoints
+def services_of(body: bytes) -> Services:
+    """Services of a configuration by name; Invalid when it is none.
+
+    Only its endpoints are read: a diverter that is older than its control plane needs no more.
+    """
+    try:
+        endpoints = json.dumps(json.loads(body)["endpoints"]).encode()
+    except (ValueError, KeyError, TypeError) as error:
+        raise Invalid(
+            "stored_value_unreadable", f"cannot read endpoints from {len(body)} bytes: {error}"
+        ) from error
+    section = canonical.decode(EndpointsSection, endpoints)
     return {one.service: one for one in section.services}

@@ -32,7 +32,7 @@ PAUSE_S, MOST_PAUSE_S = 0.5, 30.0
 Address = tuple[str, int]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Server:
     """The server of one data centre; several addresses take turns."""
 
