@@ -20,6 +20,7 @@ FILES = {
     "charts.js": "charts.js",
     "api.js": "api.js",
     "models.js": "models.js",
+    "policies.js": "policies.js",
     "routes.js": "routes.js",
     "rows.js": "rows.js",
     "words.js": "words.js",

@@ -4,6 +4,7 @@
 import { Problem, follow, read, token } from "./api.js";
 import * as charts from "./charts.js";
 import * as models from "./models.js";
+import * as policies from "./policies.js";
 import * as routes from "./routes.js";
 import {
   decisionWords, emptyRow, findingItem, gatewayRow, noteItem, planeItem, primaryOf, stepItem,
@@ -124,7 +125,7 @@ async function showGateways() {
   $("planes").replaceChildren(...answer.planes.map(planeItem));
 }
 
-const PAGES = ["overview", "routes", "models"];
+const PAGES = ["overview", "routes", "policies", "models"];
 
 function page() {
   const named = location.hash.slice(1);
@@ -146,6 +147,7 @@ function showPage() {
 const SHOWN = {
   overview: () => Promise.all([showSamples(), showDecision()]),
   routes: routes.show,
+  policies: policies.show,
   models: () => models.show(services.map((service) => service.name)),
 };
 
@@ -287,6 +289,7 @@ $("forget").addEventListener("click", () => logOut());
 $("service").addEventListener("change", refresh);
 models.begin(fail);
 routes.begin(fail);
+policies.begin(fail);
 window.addEventListener("hashchange", () => {
   showPage();
   if (session) {

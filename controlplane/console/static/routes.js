@@ -86,7 +86,7 @@ function routeRow(item, findings) {
   return row;
 }
 
-function cell(label, ...content) {
+export function cell(label, ...content) {
   const td = document.createElement("td");
   td.dataset.label = say(label);
   td.append(...content);
@@ -122,7 +122,7 @@ async function showOne(id) {
 }
 
 // `name: value` a line, as in a request.
-function headersOf(text) {
+export function headersOf(text) {
   const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
   return Object.fromEntries(lines.map((line) => {
     const at = line.indexOf(":");
@@ -131,7 +131,7 @@ function headersOf(text) {
 }
 
 // A URL, or a path of any host.
-function addressOf(text) {
+export function addressOf(text) {
   const found = /^https?:\/\/([^/?#]+)([^#]*)/.exec(text);
   return found ? { host: found[1], path: /^\//.test(found[2]) ? found[2] : `/${found[2]}` } : { path: text };
 }

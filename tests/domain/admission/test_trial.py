@@ -63,7 +63,7 @@ def has_defaults(kind: PolicyKind) -> bool:
     return all(field.default is not MISSING for field in fields(spec_of(kind)))
 
 
-@pytest.mark.parametrize("kind", filter(has_defaults, PolicyKind))
+@pytest.mark.parametrize("kind", list(filter(has_defaults, PolicyKind)))
 def test_every_kind_answers_with_its_defaults_and_nothing_before(kind: PolicyKind) -> None:
     policy = Policy(name="p", **{kind.value: spec_of(kind)()})
     (said,) = trial([policy], BLOCKED, {}).said
