@@ -33,7 +33,7 @@ class Exchange:
     """One request of a client.
 
     Attributes:
-        began_s: monotonic, when its head was in.
+        began_s: monotonic, when it was admitted: waiting for that is no time of the service.
     """
 
     client: web.BaseRequest

@@ -95,7 +95,6 @@ class Proxy:
             raise ConnectionResetError("the client is gone") from error
 
     async def _answered(self, client: web.BaseRequest, meant: Judged) -> web.StreamResponse:
-        began_s = time.monotonic()
         now_s = time.time()
         found = self._session.directory.table.match(meant.request, now_s).route
         does = action(found, meant.request)
@@ -115,7 +114,7 @@ class Proxy:
             upload=Upload(client, meant, self._options),
             judged=meant,
             ruling=ruling,
-            began_s=began_s,
+            began_s=time.monotonic(),
         )
         return await self._forwarder.forward(exchange, does)
 

@@ -92,7 +92,11 @@ class Holding:
             everybody = loop.time() - renewed_s >= self._renew_s
             if everybody:
                 renewed_s = loop.time()
-            await self._ask(self._all() if everybody else self._next())
+            try:
+                await self._ask(self._all() if everybody else self._next())
+            except Retryable:
+                # Whoever waits goes on waiting; new ones fall back.
+                continue
 
     def _all(self) -> list[_Held]:
         return sorted(self._held.values(), key=_order)
@@ -104,16 +108,13 @@ class Holding:
     async def _ask(self, waiting: Sequence[_Held]) -> None:
         for start in range(0, len(waiting), MOST_AT_ONCE):
             part = waiting[start : start + MOST_AT_ONCE]
-            try:
-                answers = await self._visit([held.visitor for held in part])
-            except Retryable:
-                return
+            answers = await self._visit([held.visitor for held in part])
             for held, visited in zip(part, answers, strict=True):
                 held.visited = visited
                 if visited.standing is not Standing.WAITING and not held.entered.done():
                     held.entered.set_result(visited)
 
 
-def _order(held: _Held) -> tuple[bool, int]:
-    """By position; those who are not drawn yet come last."""
-    return held.visited.position == 0, held.visited.position
+def _order(held: _Held) -> float:
+    """By place: positions are as old as the last question, and places never change."""
+    return held.visited.place
