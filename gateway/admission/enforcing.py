@@ -48,6 +48,8 @@ class Ruling:
         response_headers: added to whatever the client gets, cookies among them.
         ended: called once with what became of it, where the agent is its proxy. With forward-auth
             nobody knows, and it is never called.
+        most_body_bytes: where the agent is the proxy, a body that grows beyond it ends with 413;
+            None is no limit of this policy.
     """
 
     decision: Decision
@@ -55,6 +57,7 @@ class Ruling:
     request_headers: Headers = ()
     response_headers: Headers = ()
     ended: Callable[[Outcome], None] | None = None
+    most_body_bytes: int | None = None
 
 
 ADMITTED_RULING = Ruling(decision=ADMITTED)

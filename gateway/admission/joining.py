@@ -16,6 +16,7 @@ class Joined:
     request_headers: Headers = ()
     response_headers: Headers = ()
     ended: list[Ended] = field(default_factory=list)
+    most_body_bytes: int | None = None
 
     def observe(self, ruling: Ruling) -> None:
         """One of a policy that only observes: nothing of it is carried out."""
@@ -28,6 +29,8 @@ class Joined:
         self.response_headers += ruling.response_headers
         if ruling.ended is not None:
             self.ended.append(ruling.ended)
+        limits = (self.most_body_bytes, ruling.most_body_bytes)
+        self.most_body_bytes = min((one for one in limits if one is not None), default=None)
 
     def end(self, outcome: Outcome) -> None:
         """Tell everybody what became of it."""
@@ -40,11 +43,13 @@ class Joined:
 
     def admitted(self) -> Ruling:
         """All of them, when nobody stopped it."""
-        if not (self.request_headers or self.response_headers or self.ended):
+        limited = self.most_body_bytes is not None
+        if not (self.request_headers or self.response_headers or self.ended or limited):
             return ADMITTED_RULING
         return Ruling(
             decision=ADMITTED,
             request_headers=self.request_headers,
             response_headers=self.response_headers,
             ended=self.end if self.ended else None,
+            most_body_bytes=self.most_body_bytes,
         )

@@ -12,6 +12,7 @@ from gateway.admission.adaptive_concurrency import AdaptiveConcurrency
 from gateway.admission.circuit_breaker import CircuitBreaking
 from gateway.admission.enforcing import Enforcer
 from gateway.admission.priority_shedding import PriorityShedding
+from gateway.admission.protection import Protection
 from gateway.admission.rate_limit import RateLimiting
 from gateway.admission.session_queue.queue import SessionQueue
 from gateway.admission.surroundings import Surroundings
@@ -19,6 +20,7 @@ from gateway.admission.surroundings import Surroundings
 Maker = Callable[[Policy, Surroundings], Enforcer]
 
 MAKERS: Mapping[PolicyKind, Maker] = {
+    PolicyKind.PROTECTION: Protection,
     PolicyKind.ABNORMAL_TRAFFIC: AbnormalTraffic,
     PolicyKind.RATE_LIMIT: RateLimiting,
     PolicyKind.PRIORITY_SHEDDING: PriorityShedding,

@@ -111,7 +111,7 @@ class Proxy:
             return response(does, ruling.response_headers)
         exchange = Exchange(
             client=client,
-            upload=Upload(client, meant, self._options),
+            upload=Upload(client, meant, self._options, ruling.most_body_bytes),
             judged=meant,
             ruling=ruling,
             began_s=time.monotonic(),

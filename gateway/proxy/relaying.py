@@ -21,12 +21,23 @@ class Upload:
 
     What is wrong with it is in `fault`, and the pieces end with an error: the upstream never sees
     the end of a body that had none.
+
+    Args:
+        most_bytes: limit of the policies; None is only that of the options.
     """
 
-    def __init__(self, client: web.BaseRequest, judged: Judged, options: ProxyOptions) -> None:
+    def __init__(
+        self,
+        client: web.BaseRequest,
+        judged: Judged,
+        options: ProxyOptions,
+        most_bytes: int | None = None,
+    ) -> None:
         self._client = client
         self._judged = judged
         self._options = options
+        whole = options.most_body_bytes
+        self._most_bytes = whole if most_bytes is None else min(whole, most_bytes)
         self.begun = False
         self.fault: Answer | None = None
 
@@ -40,8 +51,8 @@ class Upload:
         size = 0
         while piece := await self._piece():
             size += len(piece)
-            if size > self._options.most_body_bytes:
-                words = f"a body has at most {self._options.most_body_bytes} bytes"
+            if size > self._most_bytes:
+                words = f"a body has at most {self._most_bytes} bytes"
                 raise self._wrong(413, "body_too_large", words)
             yield piece
         ended()
