@@ -300,8 +300,8 @@ def _couriers(
     settings: Settings, planes: "_Planes", publication: Publication, instruments: Instruments
 ) -> tuple[Courier, ...]:
     every: tuple[DataPlane, ...] = (planes.envoy, *proxy_planes(settings))
-    fence = planes.following.check
-    return tuple(Courier(plane, publication, instruments, fence) for plane in every)
+    check, overtaken = planes.following.check, planes.following.overtaken
+    return tuple(Courier(plane, publication, instruments, check, overtaken) for plane in every)
 
 
 def _limits(settings: Settings) -> EnvelopeLimits:

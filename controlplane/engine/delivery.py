@@ -33,6 +33,12 @@ STUCK_S = 10.0
 
 # Raises Rejected for a revision that is not the newest; the plane has its own fence besides.
 Fence = Callable[[int], Awaitable[None]]
+# Told of a newer revision that the plane has when this process brings it the first one.
+Overtaken = Callable[[int], Awaitable[None]]
+
+
+async def _nothing(_: int) -> None:
+    """Where there is no store to compare with."""
 
 
 class DeliveryState(StrEnum):
@@ -72,9 +78,12 @@ class Courier:
         publication: Publication,
         instruments: Instruments,
         fence: Fence | None = None,
+        overtaken: Overtaken = _nothing,
     ) -> None:
         self._plane = plane
         self._fence = fence
+        self._overtaken = overtaken
+        self._has_delivered = False
         self._publication = publication
         self._stages = instruments.stages
         self._now = instruments.now
@@ -109,6 +118,7 @@ class Courier:
                     await self._apply(snapshot)
             except Rejected as error:
                 self._report(snapshot, DeliveryState.REJECTED, error.message)
+                await self._look_ahead(error)
                 return snapshot.revision
             except (Retryable, TimeoutError) as error:
                 self._report(snapshot, DeliveryState.RETRYING, str(error) or "deadline passed")
@@ -118,7 +128,16 @@ class Courier:
                 backoff_s = min(2 * backoff_s, LONGEST_BACKOFF_S)
             else:
                 self._report(snapshot, DeliveryState.IN_FORCE, "")
+                self._has_delivered = True
                 return snapshot.revision
+
+    async def _look_ahead(self, error: Rejected) -> None:
+        """Only a start may go past what the plane has: later it is another writer's."""
+        in_force = error.details.get("in_force")
+        if self._has_delivered or error.code != "revision_not_newer":
+            return
+        if isinstance(in_force, int):
+            await self._overtaken(in_force)
 
     async def _apply(self, snapshot: Snapshot) -> None:
         async with asyncio.timeout(DEADLINE_S):

@@ -57,6 +57,20 @@ class Following:
                 {"offered": revision, "in_force": self.newest},
             )
 
+    async def overtaken(self, revision: int) -> None:
+        """After a start a plane has this revision, which is newer than what it was offered.
+
+        When the store does not have it, it is an older copy that somebody has put back: what is
+        published gets a revision above it, or the plane would take nothing until there is one.
+        """
+        with suppress(Retryable, TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                newest = await self._snapshots.newest_revision()
+            if newest < revision > self._publication.floor:
+                log.warning("snapshot.store_went_back", newest=newest, in_force=revision)
+                self._publication.floor = revision
+                self._pokes.hurry()
+
     async def caught_up(self, revision: Callable[[], int]) -> None:
         """Return when somebody has the newest revision, or after a while in any case.
 

@@ -12,9 +12,14 @@ from controlplane.domain.snapshot import Snapshot
 
 
 class Publication:
-    """The newest snapshot and its waiters."""
+    """The newest snapshot and its waiters.
+
+    Attributes:
+        floor: a revision that somebody has already; what is published from here on is above it.
+    """
 
     def __init__(self) -> None:
+        self.floor = 0
         self._current: Snapshot | None = None
         self._changed = asyncio.Event()
         self._closed = False

@@ -106,12 +106,13 @@ class Publisher:
         # Thousands of services take longer than the loop may be held up.
         wanted = await asyncio.to_thread(standing.over, base, fleet, now_s)
         current = parts.publication.current
-        if current is None or current.version != wanted.version:
+        floor = parts.publication.floor
+        if current is None or current.version != wanted.version or current.revision <= floor:
             revision = 0 if current is None else current.revision
             if stored:
-                await self.append(wanted, revision)
+                await self.append(replace(wanted, revision=max(wanted.revision, floor)), revision)
             else:
-                self._in_force(replace(wanted, revision=revision + 1))
+                self._in_force(replace(wanted, revision=max(revision, floor) + 1))
                 self._unsaved = True
         current = parts.publication.current
         if current is None:

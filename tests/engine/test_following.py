@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import Rejected
 from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.snapshot import Snapshot
@@ -14,7 +15,9 @@ from controlplane.engine.following import Following
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.publication import Publication
 from controlplane.engine.stages import Instruments
-from tests.builders import fleet
+from controlplane.ports.outside import Artifact
+from tests.builders import fleet, service
+from tests.engine.rig import Rig
 from tests.engine.test_delivery import Plane
 from tests.fakes import MemorySnapshotStore
 
@@ -81,6 +84,74 @@ async def test_a_courier_that_goes_on_after_a_stop_leaves_the_plane_alone() -> N
             await asyncio.sleep(0.01)
     assert plane.in_force == [2]
     task.cancel()
+
+
+class AheadPlane(Plane):
+    """Its proxy has a revision of before an older copy of the database was put back."""
+
+    newest = 9
+
+    async def apply(self, artifact: Artifact) -> None:
+        if artifact.revision <= self.newest:
+            raise Rejected("revision_not_newer", "not newer", {"in_force": self.newest})
+        self.newest = artifact.revision
+        await super().apply(artifact)
+
+
+async def _started(rig: Rig) -> tuple[AheadPlane, Courier, asyncio.Task[None]]:
+    plane, stores = AheadPlane([]), rig.stores
+    follows = Following(stores.snapshots, rig.publication, rig.pokes)
+    courier = Courier(plane, rig.publication, rig.instruments, follows.check, follows.overtaken)
+    return plane, courier, asyncio.create_task(courier.run())
+
+
+async def _until(courier: Courier, state: DeliveryState) -> None:
+    async with asyncio.timeout(5):
+        while courier.status.state is not state:
+            await asyncio.sleep(0.01)
+
+
+async def test_an_older_copy_of_the_store_goes_past_what_a_plane_has() -> None:
+    rig = Rig()
+    await rig.declare(fleet())
+    plane, courier, task = await _started(rig)
+    await _until(courier, DeliveryState.REJECTED)
+    await rig.loop.tick(await rig.pokes.take())
+    assert rig.revision == 10
+    await _until(courier, DeliveryState.IN_FORCE)
+    assert plane.in_force == [10]
+    latest = await rig.stores.snapshots.latest()
+    assert latest is not None
+    assert latest.revision == 10
+    await rig.tick(Trigger.OPERATOR)
+    assert rig.revision == 10
+    # Whoever is faster from here on is another writer.
+    plane.newest = 20
+    await rig.declare(fleet(service(), service("video")))
+    await _until(courier, DeliveryState.REJECTED)
+    assert not rig.pokes.urgent
+    task.cancel()
+
+
+async def test_an_older_copy_is_gone_past_also_while_the_store_is_away() -> None:
+    rig = Rig()
+    await rig.declare(fleet())
+    _, courier, task = await _started(rig)
+    await _until(courier, DeliveryState.REJECTED)
+    rig.stores.outage.away = True
+    await rig.loop.tick(await rig.pokes.take())
+    assert rig.revision == 10
+    task.cancel()
+
+
+async def test_what_the_store_has_is_no_older_copy() -> None:
+    rig = Rig()
+    await rig.declare(fleet())
+    follows = Following(rig.stores.snapshots, rig.publication, rig.pokes)
+    await follows.overtaken(rig.revision)
+    rig.stores.outage.away = True
+    await follows.overtaken(9)
+    assert (rig.publication.floor, rig.pokes.urgent) == (0, False)
 
 
 async def test_while_the_store_is_away_nothing_is_newer() -> None:
