@@ -1,25 +1,35 @@
-"""`python -m gateway`: run the agent beside an Envoy until SIGTERM or Ctrl-C.
+"""`python -m gateway`: the agents, until SIGTERM or Ctrl-C.
 
-`python -m gateway route URL` asks the routes that it has kept. Exit codes: 0 after a signal or an
-answer, 1 when the port or the cache cannot be used, 2 for a wrong option.
+Exit codes: 0 after a signal or an answer, 1 when a port or the cache cannot be used, 2 for a wrong
+option. Each command imports what it needs: an agent that keeps a configuration needs no HTTP
+server, and one that judges requests no gRPC.
 """
 
-import argparse
 import asyncio
 import contextlib
 import signal
 import sys
-from pathlib import Path
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
 
 import structlog
 
 from controlplane.domain.errors import ControlPlaneError, Invalid, Refused
-from gateway.agent import Agent
-from gateway.options import AgentOptions, place, require_loopback
-from gateway.polling import Source
-from gateway.route_command import route
 
 EXIT_FAILED, EXIT_WRONG_OPTION = 1, 2
+COMMANDS = """usage: python -m gateway COMMAND [OPTIONS]
+
+The gateway agent: what runs beside a proxy.
+
+commands:
+  run        enforce admission policies for Envoy, nginx, Traefik, Caddy or HAProxy
+  divert     give stations' connections to the servers of their regions
+  wiring     print how a proxy is told to ask it
+  xds-cache  keep an Envoy's configuration for when the control plane is away
+  route URL  say which route a request gets, from what the agent keeps
+
+`python -m gateway COMMAND --help` lists the options of each. Options without a command are those of
+xds-cache."""
 
 
 def main() -> int:
@@ -33,71 +43,78 @@ def main() -> int:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     try:
-        if sys.argv[1:2] == ["route"]:
-            print(route(sys.argv[2:]))
-            return 0
-        options = _options(_parser().parse_args())
-        asyncio.run(_until_signal(Agent(options)))
+        return _command(sys.argv[1:])
     except (Invalid, Refused) as error:
         print(f"gateway: {error}", file=sys.stderr)
         return EXIT_WRONG_OPTION
     except (ControlPlaneError, OSError) as error:
         print(f"gateway: {error}", file=sys.stderr)
         return EXIT_FAILED
+
+
+def _command(arguments: Sequence[str]) -> int:
+    command, *rest = arguments or ("",)
+    if command in ("", "-h", "--help"):
+        print(COMMANDS, file=sys.stdout if command else sys.stderr)
+        return 0 if command else EXIT_WRONG_OPTION
+    if command.startswith("-"):
+        command, rest = "xds-cache", [*arguments]
+    if command not in CARRIED_OUT:
+        raise Invalid("option_invalid", f"there is no command {command!r}\n\n{COMMANDS}")
+    CARRIED_OUT[command](rest)
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m gateway",
-        description="The gateway agent.",
-        epilog="`python -m gateway route URL --cache FOLDER` asks the routes that it keeps.",
-    )
-    parser.add_argument(
-        "--xds-cache", type=Path, help="folder of the last responses", required=True
-    )
-    parser.add_argument("--control-plane", help="HOST:PORT of its ADS", required=True)
-    parser.add_argument("--listen", default="127.0.0.1:18001", help="HOST:PORT to serve on")
-    parser.add_argument("--node", help="id of the Envoy beside it", required=True)
-    parser.add_argument("--group", help="its gateway group", required=True)
-    parser.add_argument("--token-file", type=Path, help="file with the token", required=True)
-    parser.add_argument(
-        "--api", help="http://HOST:PORT of its API: keep the group's routes, for `route`"
-    )
-    parser.add_argument(
-        "--force-listen", action="store_true", help="listen on an address that is not loopback"
-    )
-    return parser
+def _run(arguments: Sequence[str]) -> None:
+    import uvloop
+
+    from gateway.admission_agent import AdmissionAgent
+    from gateway.run_command import run_options
+
+    # Its loop answers twice as many requests as the usual one.
+    uvloop.run(_until_signal(AdmissionAgent(run_options(arguments)).run()))
 
 
-def _options(given: argparse.Namespace) -> AgentOptions:
-    listen = place(given.listen)
-    if not given.force_listen:
-        require_loopback(listen)
-    return AgentOptions(
-        cache=given.xds_cache,
-        control_plane=place(given.control_plane),
-        listen=listen,
-        node=given.node,
-        group=given.group,
-        token_file=given.token_file,
-        routes=None if given.api is None else _routes(given),
-    )
+def _divert(arguments: Sequence[str]) -> None:
+    import uvloop
+
+    from gateway.diverter.diverter import Diverter
+    from gateway.diverter.options import diverter_options
+
+    uvloop.run(_until_signal(Diverter(diverter_options(arguments)).run()))
 
 
-def _routes(given: argparse.Namespace) -> Source:
-    # Without an identity: the Envoy beside it is who is shown with these routes in use.
-    return Source(
-        urls=(given.api.rstrip("/"),),
-        path="/v1/routes",
-        token_file=given.token_file,
-        parameters={"gateway": given.group},
-    )
+def _wiring(arguments: Sequence[str]) -> None:
+    from gateway.wiring_command import wiring
+
+    print(wiring(arguments), end="")
 
 
-async def _until_signal(agent: Agent) -> None:
+def _cache(arguments: Sequence[str]) -> None:
+    from gateway.agent import Agent
+    from gateway.cache_command import cache_options
+
+    asyncio.run(_until_signal(Agent(cache_options(arguments)).run()))
+
+
+def _route(arguments: Sequence[str]) -> None:
+    from gateway.route_command import route
+
+    print(route(arguments))
+
+
+CARRIED_OUT: Mapping[str, Callable[[Sequence[str]], None]] = {
+    "run": _run,
+    "divert": _divert,
+    "wiring": _wiring,
+    "xds-cache": _cache,
+    "route": _route,
+}
+
+
+async def _until_signal(work: Coroutine[Any, Any, None]) -> None:
     loop = asyncio.get_running_loop()
-    running = asyncio.create_task(agent.run())
+    running = asyncio.create_task(work)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, running.cancel)
     with contextlib.suppress(asyncio.CancelledError):

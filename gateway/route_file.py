@@ -11,7 +11,7 @@ from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.matching.wire import decoded
 from gateway.polling import Fetched
-from gateway.whole_file import read_whole, sync_folder, write_whole
+from gateway.section_file import SectionFile
 
 MAGIC = b"signalbox-routes-1 "
 FILE_NAME = "routes.table"
@@ -19,23 +19,25 @@ FILE_NAME = "routes.table"
 log = structlog.get_logger()
 
 
+def route_file(folder: Path) -> SectionFile[Table]:
+    """Where the table is kept."""
+    return SectionFile(folder / FILE_NAME, MAGIC, decoded)
+
+
 class RouteFile:
     """One file; every write of it is whole."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE_NAME
+        self._file = route_file(folder)
 
     def tag(self) -> str:
         """ETag of what is kept; "" when nothing can be used."""
-        if not self._path.exists():
-            return ""
         try:
-            body, tag = self._read()
-            decoded(body)
-        except Invalid as error:
-            log.warning("routes.file_ignored", file=str(self._path), why=error.message)
+            stored = self._file.read()
+        except (Invalid, OSError) as error:
+            log.warning("routes.file_ignored", file=str(self._file.path), why=str(error))
             return ""
-        return tag
+        return "" if stored is None else stored.tag
 
     def table(self) -> Table:
         """The table.
@@ -43,8 +45,13 @@ class RouteFile:
         Raises:
             Invalid: there is none yet, or it is damaged.
         """
-        body, _ = self._read()
-        return decoded(body)
+        try:
+            stored = self._file.read()
+        except OSError as error:
+            raise _not_kept(self._file.path, f" ({error.strerror})") from error
+        if stored is None:
+            raise _not_kept(self._file.path, "")
+        return stored.meant
 
     def store(self, new: Fetched) -> None:
         """Keep a table that can be read.
@@ -53,16 +60,10 @@ class RouteFile:
             Invalid: it cannot.
             OSError: the disk is full or gone; what was there before is still whole.
         """
-        decoded(new.body)
-        write_whole(self._path, MAGIC, f"{new.revision} {new.tag}\n".encode() + new.body)
-        sync_folder(self._path.parent)
+        self._file.store(new)
 
-    def _read(self) -> tuple[bytes, str]:
-        try:
-            head, _, body = read_whole(self._path, MAGIC).partition(b"\n")
-        except OSError as error:
-            raise Invalid(
-                "routes_not_kept",
-                f"there are no routes at {self._path} ({error.strerror}); run the agent with --api",
-            ) from error
-        return body, head.decode().partition(" ")[2]
+
+def _not_kept(path: Path, why: str) -> Invalid:
+    return Invalid(
+        "routes_not_kept", f"there are no routes at {path}{why}; run the agent with --api"
+    )

@@ -88,7 +88,7 @@ def demo(
 
 
 def gateway(context: typer.Context) -> None:
-    """Run the gateway agent beside a data plane (all options go to `python -m gateway`)."""
+    """Run the gateway agent beside a proxy (all that follows goes to `python -m gateway`)."""
     replace_process("gateway", context.args)
 
 

@@ -1,0 +1,61 @@
+"""Caddy: forward_auth written out, because it needs deadlines and a way on without the agent.
+
+While the agent is away a server of Caddy's own speaks for it. One failure is enough for that, for a
+quarter of a second, because Caddy would try the same one again otherwise.
+"""
+
+from gateway.forward_auth.questions import FORWARD_PATH
+from gateway.wiring.plan import TIMEOUT_MS, Plan, at
+
+TEXT = """\
+# On top of the Caddyfile; a site says: import signalbox
+(signalbox) {{
+	request_header -X-Admission-*
+	reverse_proxy {agent} {spare} {{
+		method GET
+		rewrite {ask}
+		header_up X-Forwarded-Method {{http.request.method}}
+		header_up X-Forwarded-Uri {{http.request.uri}}
+		lb_policy first
+		lb_retries 1
+		lb_try_interval 1ms
+		lb_retry_match {{
+			path *
+		}}
+		fail_duration 250ms
+		max_fails 1
+		transport http {{
+			dial_timeout {timeout}ms
+			response_header_timeout {timeout}ms
+		}}
+		@goes_on status 2xx
+		handle_response @goes_on {{
+			request_header X-Admission-Service {{http.reverse_proxy.header.X-Admission-Service}}
+{passes}			@cookie vars {{http.reverse_proxy.header.Set-Cookie}} *
+			header >+Set-Cookie {{http.reverse_proxy.header.Set-Cookie}}
+		}}
+	}}
+}}
+http://:{port} {{
+	bind {host}
+	respond {away}
+}}
+"""
+
+
+def caddy(plan: Plan) -> str:
+    """A snippet of a Caddyfile."""
+    passes = [
+        f"\t\t\trequest_header {name} {{http.reverse_proxy.header.{name}}}\n"
+        for name in plan.headers
+    ]
+    return TEXT.format(
+        agent=at(plan.agent),
+        spare=at(plan.spare),
+        host=plan.spare[0],
+        port=plan.spare[1],
+        ask=FORWARD_PATH,
+        timeout=TIMEOUT_MS,
+        passes="".join(passes),
+        away=204 if plan.admits else 503,
+    )

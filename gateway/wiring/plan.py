@@ -1,0 +1,48 @@
+"""What is wired."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gateway.options import Place
+
+TIMEOUT_MS = 20
+# What policies tell the service, and what they tell the client.
+TO_SERVICE = "x-admission-"
+TO_CLIENT = ("set-cookie", "retry-after")
+TO_CLIENT_PREFIXES = ("x-admission-", "x-ratelimit-", "ratelimit")
+
+
+class WhenAway(StrEnum):
+    """What becomes of requests while the agent does not answer."""
+
+    ADMIT = "admit"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One proxy and the agent beside it.
+
+    Attributes:
+        agent: where the agent listens for proxies.
+        spare: an address of the proxy's own that speaks for the agent while it is away; loopback.
+        service: HOST:PORT of the site, for the example around the snippet.
+        headers: further headers that policies set for the service.
+    """
+
+    agent: Place
+    spare: Place = ("127.0.0.1", 18004)
+    service: Place = ("127.0.0.1", 8000)
+    when_away: WhenAway = WhenAway.ADMIT
+    headers: tuple[str, ...] = ()
+
+    @property
+    def admits(self) -> bool:
+        """Requests go on while the agent is away."""
+        return self.when_away is WhenAway.ADMIT
+
+
+def at(place: Place) -> str:
+    """HOST:PORT; IPv6 addresses in brackets."""
+    host, port = place
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

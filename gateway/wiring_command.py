@@ -1,0 +1,69 @@
+"""`python -m gateway wiring`: how a proxy is told to ask the agent, as text for its configuration.
+
+Nothing is asked and nothing is changed.
+"""
+
+import argparse
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from controlplane.domain.errors import Invalid
+from gateway.options import place
+from gateway.wiring.caddy import caddy
+from gateway.wiring.envoy import envoy
+from gateway.wiring.haproxy import haproxy
+from gateway.wiring.nginx import nginx
+from gateway.wiring.plan import Plan, WhenAway
+from gateway.wiring.traefik import traefik
+
+PLANES: Mapping[str, Callable[[Plan], str]] = {
+    "caddy": caddy,
+    "envoy": envoy,
+    "haproxy": haproxy,
+    "nginx": nginx,
+    "traefik": traefik,
+}
+
+
+def wiring(arguments: Sequence[str]) -> str:
+    """What to print.
+
+    Raises:
+        Invalid: an address or a header name is none.
+    """
+    given = _parser().parse_args(arguments)
+    for name in given.header:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", name):
+            raise Invalid("header_invalid", f"--header is {name[:80]!r}; give a name as X-Class")
+    plan = Plan(
+        agent=place(given.agent),
+        spare=place(given.spare),
+        when_away=WhenAway(given.when_away),
+        headers=tuple(given.header),
+    )
+    return PLANES[given.plane](plan)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m gateway wiring", description="How a proxy is told to ask the agent."
+    )
+    parser.add_argument("--plane", choices=sorted(PLANES), required=True)
+    parser.add_argument(
+        "--agent", default="127.0.0.1:18003", help="its --forward-auth [%(default)s]"
+    )
+    parser.add_argument(
+        "--when-away",
+        choices=[each.value for each in WhenAway],
+        default=WhenAway.ADMIT.value,
+        help="what becomes of requests while the agent does not answer [%(default)s]",
+    )
+    parser.add_argument(
+        "--spare",
+        default="127.0.0.1:18004",
+        help="free address where nginx and Caddy speak for an agent that is away [%(default)s]",
+    )
+    parser.add_argument(
+        "--header", action="append", default=[], help="a further header that policies set"
+    )
+    return parser
