@@ -48,6 +48,8 @@ class Pipeline:
         self._surroundings = surroundings
         self._watcher = watcher
         self._placed: tuple[Placed, ...] = ()
+        # Policy -> why it is not enforced here, of those taken last.
+        self.not_enforced: dict[str, str] = {}
 
     @property
     def policies(self) -> tuple[Policy, ...]:
@@ -58,6 +60,7 @@ class Pipeline:
         """Enforce these from now on; a policy that has not changed keeps its enforcer."""
         before = {each.policy.name: each for each in self._placed}
         placed: list[Placed] = []
+        self.not_enforced = {}
         for policy in in_order(each for each in policies if each.mode is not Mode.OFF):
             kept = before.get(policy.name)
             if kept is not None and kept.policy == policy:
@@ -93,11 +96,13 @@ class Pipeline:
         maker = self._makers.get(policy.kind)
         if maker is None:
             log.warning("admission.kind_unknown", policy=policy.name, kind=policy.kind.value)
+            self.not_enforced[policy.name] = f"this gateway has no {policy.kind.value}"
             return None
         try:
             enforcer = maker(policy, self._surroundings)
-        except Exception:
+        except Exception as error:
             log.exception("admission.not_made", policy=policy.name)
+            self.not_enforced[policy.name] = f"it could not be made ready: {error}"
             return None
         return Placed(policy=policy, kind=policy.kind, enforcer=enforcer)
 

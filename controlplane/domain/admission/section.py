@@ -23,8 +23,13 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """A section as far as it can be read; policies in the order in which they are asked."""
+    """A section as far as it can be read; policies in the order in which they are asked.
 
+    Attributes:
+        version: digest of its bytes, as its ETag has it; "" is none.
+    """
+
+    version: str = ""
     policies: tuple[Policy, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
 
@@ -44,7 +49,9 @@ def received(data: bytes) -> Received:
             policies.append(policy)
         except Invalid as error:
             unreadable.append(Unreadable(name=name, reason=error.message))
-    return Received(policies=in_order(policies), unreadable=tuple(unreadable))
+    return Received(
+        version=canonical.digest(data), policies=in_order(policies), unreadable=tuple(unreadable)
+    )
 
 
 def _items(data: bytes) -> Iterator[tuple[str, object]]:

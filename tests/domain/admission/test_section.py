@@ -25,6 +25,7 @@ def test_what_is_served_is_read_again() -> None:
     data = canonical.encode(PoliciesSection(policies=(POLICY,)))
     assert received(data).policies == (POLICY,)
     assert received(data).unreadable == ()
+    assert received(data).version == canonical.digest(data)
 
 
 def test_a_policy_that_cannot_be_enforced_here_costs_only_itself() -> None:

@@ -49,3 +49,17 @@ async def test_what_observes_limits_nothing() -> None:
     watching = replace(EDGE, mode=Mode.OBSERVE)
     assert await ruled(USUAL, watching) == ADMITTED_RULING
     assert await ruled(BLOCKED, watching) == ADMITTED_RULING
+
+
+async def test_what_cannot_be_enforced_here_is_named() -> None:
+    around = Surroundings(state=in_memory(lambda: 0.0), now_s=lambda: 0.0, agent="a", group="edge")
+    pipeline = Pipeline({}, around, CountsAndLines(CollectorRegistry()))
+    await pipeline.take([EDGE, replace(EDGE, name="off", mode=Mode.OFF)])
+    assert pipeline.not_enforced == {"edge": "this gateway has no protection"}
+    broken = Policy(name="old", protection=ProtectionPolicy(blocked_sources=("nowhere",)))
+    pipeline = Pipeline(MAKERS, around, CountsAndLines(CollectorRegistry()))
+    await pipeline.take([broken, EDGE])
+    assert "could not be made ready" in pipeline.not_enforced["old"]
+    assert pipeline.policies == (EDGE,)
+    await pipeline.take([EDGE])
+    assert pipeline.not_enforced == {}
