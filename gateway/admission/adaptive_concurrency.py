@@ -1,6 +1,7 @@
 """The kind `adaptive_concurrency` at work: one limit for each service, learned by this agent.
 
-Needs the answers, so it works in the agent's own proxy; Envoy has a filter of its own.
+Needs the answers, so it works in the agent's own proxy, and lets on what other proxies ask about:
+nobody would tell when those have ended. Envoy has a filter of its own.
 """
 
 import time
@@ -42,6 +43,8 @@ class AdaptiveConcurrency:
         self._known: dict[str, Concurrency] = {}
 
     async def rule(self, asked: Asked) -> Ruling:
+        if not asked.followed:
+            return ADMITTED_RULING
         known = self._known.get(asked.service) or start(self._spec)
         facts = ConcurrencyFacts(inflight=known.inflight, allowed=allowed(self._spec, known))
         decision = decide(self._spec, asked, facts)

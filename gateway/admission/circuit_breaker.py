@@ -1,6 +1,7 @@
 """The kind `circuit_breaker` at work: one breaker for each service, of what this agent saw of it.
 
-Needs the answers, so it works in the agent's own proxy; planes of others have their own.
+Needs the answers, so it works in the agent's own proxy, and lets on what other proxies ask about:
+they have breakers of their own.
 """
 
 import time
@@ -42,6 +43,8 @@ class CircuitBreaking:
         self._breakers: dict[str, Breaker] = {}
 
     async def rule(self, asked: Asked) -> Ruling:
+        if not asked.followed:
+            return ADMITTED_RULING
         now_s = self._monotonic_s()
         breaker = self._breakers.get(asked.service, CLOSED)
         facts = BreakerFacts(breaker=breaker)

@@ -64,6 +64,7 @@ class Judge:
             service="" if route is None else route.service,
             region=self._known.region,
             user=user_of(request, self._known.user),
+            followed=False,
         )
 
 

@@ -37,6 +37,8 @@ class Asked:
         route, service: what the route table gives it to; "" is none.
         region: where it comes from, "" is unknown.
         user: who sends it, as its policy names users; "" is unknown.
+        followed: who asks will tell what becomes of it; a proxy that only asks whether a request
+            may go on does not.
     """
 
     request: Request
@@ -45,6 +47,7 @@ class Asked:
     service: str = ""
     region: str = ""
     user: str = ""
+    followed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,6 +73,9 @@ def asked(clock: Clock, route: str = "order", user: str = "ann", **values: Any) 
     return Asked(request=request, now_s=clock(), service="shop", route=route, user=user, **values)
 
 
+ALONE = surroundings(Clock())
+
+
 async def verdict(one: Enforcer, request: Asked) -> Verdict:
     return (await one.rule(request)).decision.verdict
 
@@ -261,3 +264,20 @@ async def test_a_bot_is_diverted_and_its_level_travels_on(monkeypatch: pytest.Mo
     late.ended(FAILED)
     assert one.fall_back(asked(clock)).decision.verdict is Verdict.ADMIT
     await one.close()
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        CircuitBreaking(Policy(name="b", circuit_breaker=CircuitBreakerPolicy()), ALONE),
+        AdaptiveConcurrency(
+            Policy(name="c", adaptive_concurrency=AdaptiveConcurrencyPolicy(initial=3, most=3)),
+            ALONE,
+        ),
+    ],
+)
+async def test_what_needs_answers_lets_on_what_nobody_follows(one: Enforcer) -> None:
+    unfollowed = replace(asked(Clock()), followed=False)
+    rulings = [await one.rule(unfollowed) for _ in range(10)]
+    assert {each.decision.verdict for each in rulings} == {Verdict.ADMIT}
+    assert {each.ended for each in rulings} == {None}

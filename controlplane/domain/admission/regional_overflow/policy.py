@@ -88,8 +88,8 @@ class RegionalOverflowPolicy:
         return_load: below it they come back, above 0, at most critical_load.
         tick_s: how much of a region goes elsewhere is set anew after so long, 0.1..60.
         default_region: of stations that belong to no group; "" drops what they send.
-        replies: a server answers each message. One that is not answered within `reply_s` (0.05..600)
-            or whose connection ends before is given to another server.
+        replies: a server answers each message. One that is not answered within `reply_s`
+            (0.05..600), or whose connection ends before, is given to another server.
         redirect: what a station is told in place of a server's answer, with {address} and {port} of
             the server that it is to connect to itself; "" stays in between.
         stations: the first group that fits counts.
