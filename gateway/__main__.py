@@ -24,6 +24,7 @@ The gateway agent: what runs beside a proxy.
 commands:
   run        enforce admission policies for Envoy, nginx, Traefik, Caddy or HAProxy
   divert     give stations' connections to the servers of their regions
+  sales      serve flash sales and the server's time, in a process of their own
   wiring     print how a proxy is told to ask it
   xds-cache  keep an Envoy's configuration for when the control plane is away
   route URL  say which route a request gets, from what the agent keeps
@@ -84,6 +85,15 @@ def _divert(arguments: Sequence[str]) -> None:
     uvloop.run(_until_signal(Diverter(diverter_options(arguments)).run()))
 
 
+def _sales(arguments: Sequence[str]) -> None:
+    import uvloop
+
+    from gateway.sale_agent import SaleAgent
+    from gateway.sales_command import sales_options
+
+    uvloop.run(_until_signal(SaleAgent(sales_options(arguments)).run()))
+
+
 def _wiring(arguments: Sequence[str]) -> None:
     from gateway.wiring_command import wiring
 
@@ -106,6 +116,7 @@ def _route(arguments: Sequence[str]) -> None:
 CARRIED_OUT: Mapping[str, Callable[[Sequence[str]], None]] = {
     "run": _run,
     "divert": _divert,
+    "sales": _sales,
     "wiring": _wiring,
     "xds-cache": _cache,
     "route": _route,

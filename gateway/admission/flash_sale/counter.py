@@ -5,9 +5,11 @@ Made by `host` and by `enforcer` from a policy; ended when the policy is gone or
 
 import asyncio
 import contextlib
+import time
 
 import structlog
 
+from controlplane.domain.admission.flash_sale.life import Phase
 from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
 from gateway.admission.flash_sale.desk import Desk
 from gateway.admission.flash_sale.funnel import Funnel
@@ -41,6 +43,10 @@ class SaleCounter:
     def start(self) -> None:
         """Drive it until `close`."""
         self._task = asyncio.create_task(self._run())
+
+    def phase(self) -> Phase:
+        """Where the sale stands now."""
+        return self.desk.phase(time.time())
 
     async def close(self) -> None:
         """End its tasks and connections."""
