@@ -158,18 +158,22 @@ def _kinds(ground: Ground[C]) -> _Kinds:
             stores.incidents,
             instruments,
         ),
-        openings=Items(
-            # Never as text: it is made of secrets.
-            Kind(word="sale-opening", name_of=lambda one: one.sale, shown=lambda one: one.sale),
-            stores.openings,
-            instruments,
-        ),
-        corrections=Items(
-            Kind(word="sale-correction", name_of=lambda one: one.id, shown=shown),
-            stores.corrections,
-            instruments,
-        ),
+        openings=_openings(ground),
+        corrections=_corrections(ground),
     )
+
+
+def _openings(ground: Ground[C]) -> Items[Opening]:
+    # Never as text: it is made of secrets.
+    kind = Kind[Opening](
+        word="sale-opening", name_of=lambda one: one.sale, shown=lambda one: one.sale
+    )
+    return Items(kind, ground.stores.openings, ground.instruments)
+
+
+def _corrections(ground: Ground[C]) -> Items[Correction]:
+    kind = Kind[Correction](word="sale-correction", name_of=lambda one: one.id, shown=shown)
+    return Items(kind, ground.stores.corrections, ground.instruments)
 
 
 def _alerts(ground: Ground[C], kinds: _Kinds, desk: Desk) -> Alerts:
