@@ -111,6 +111,9 @@ def test_a_level_lasts_while_the_client_pauses_and_a_lower_one_does_not_end_it()
     assert (paused.level, paused.hits) == (2, ("agent",))
     over = judge(paused.client, asked(450.0))
     assert (over.level, over.client.since_s) == (0, 450.0)
+    assert over.client.opened_s == 100.0
+    silent = judge(over.client, asked(900.0))
+    assert silent.client.opened_s == 900.0
 
 
 def test_a_level_ends_for_one_who_stays_and_behaves() -> None:

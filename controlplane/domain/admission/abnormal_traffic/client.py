@@ -33,7 +33,7 @@ class Client:
 
     Attributes:
         parts: of the window, oldest first.
-        since_s: its first request, as long as it does not pause for a whole window.
+        since_s: its first request after a pause of a whole window.
         opened_s: its first request of an opening route; None is never.
         took_s: from there to its first order; None when one of them is missing.
         blind: it has ordered without having opened.
@@ -52,8 +52,11 @@ class Client:
 def seen(policy: AbnormalTrafficPolicy, client: Client | None, asked: Asked) -> Client:
     """The client with one more request."""
     now_s = asked.now_s
-    if client is None or (not _window(policy, client, now_s) and client.held_s <= now_s):
+    if client is None or _forgotten(policy, client, now_s):
         client = Client(since_s=now_s)
+    elif not _window(policy, client, now_s):
+        # After a pause its rate begins anew; what it has opened, and its level, do not.
+        client = replace(client, since_s=now_s)
     order = asked.route in policy.order_routes
     part = _newest(policy, client, now_s)
     part = replace(
@@ -102,6 +105,13 @@ def different(paths: int) -> float:
     """How many different paths a set of bits stands for."""
     zeros = max(1, BITS - paths.bit_count())
     return BITS * math.log(BITS / zeros)
+
+
+def _forgotten(policy: AbnormalTrafficPolicy, client: Client, now_s: float) -> bool:
+    """Whether it was silent for longer than anything is held."""
+    newest = max((part.number for part in client.parts), default=0)
+    silent_s = now_s - (newest + 1) * policy.window_s / PARTS
+    return client.held_s <= now_s and silent_s > max(policy.window_s, policy.hold_s)
 
 
 def _number(policy: AbnormalTrafficPolicy, now_s: float) -> int:
