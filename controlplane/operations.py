@@ -7,6 +7,7 @@ from controlplane.domain.admission.flash_sale.life import Correction, Opening
 from controlplane.domain.operations.alert_policies import MOST_POLICIES, AlertPolicy
 from controlplane.domain.operations.changes import Change
 from controlplane.domain.operations.incidents import Incident
+from controlplane.domain.operations.listening import check_together
 from controlplane.domain.operations.scenarios import Scenario, ScenarioRun
 from controlplane.domain.operations.webhooks import Webhook, audited
 from controlplane.engine.cadence import scaled
@@ -128,7 +129,11 @@ def _kinds(ground: Ground[C]) -> _Kinds:
     return _Kinds(
         policies=Items(
             Kind(
-                word="alert-policy", name_of=lambda one: one.name, shown=shown, most=MOST_POLICIES
+                word="alert-policy",
+                name_of=lambda one: one.name,
+                shown=shown,
+                most=MOST_POLICIES,
+                together=check_together,
             ),
             stores.alert_policies,
             instruments,
@@ -165,14 +170,16 @@ def _kinds(ground: Ground[C]) -> _Kinds:
 
 def _openings(ground: Ground[C]) -> Items[Opening]:
     # Never as text: it is made of secrets.
-    kind = Kind[Opening](
+    kind: Kind[Opening] = Kind(
         word="sale-opening", name_of=lambda one: one.sale, shown=lambda one: one.sale
     )
     return Items(kind, ground.stores.openings, ground.instruments)
 
 
 def _corrections(ground: Ground[C]) -> Items[Correction]:
-    kind = Kind[Correction](word="sale-correction", name_of=lambda one: one.id, shown=shown)
+    kind: Kind[Correction] = Kind(
+        word="sale-correction", name_of=lambda one: one.id, shown=shown
+    )
     return Items(kind, ground.stores.corrections, ground.instruments)
 
 

@@ -6,7 +6,7 @@ that is missing is "".
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -23,6 +23,14 @@ LASTS_S = (60.0, 7 * 86_400.0)
 PER_S = (1.0, 30 * 86_400.0)
 LONGEST_HOLD_S = 3_600.0
 _LABEL = re.compile(r"\{([a-zA-Z_][a-zA-Z0-9_]*)\}")
+
+
+# Whether an expression matches all of a text.
+Fits = Callable[[str, str], bool]
+
+
+def _fits(expression: str, text: str) -> bool:
+    return compiled(expression).matches(text)
 
 
 class Comparison(StrEnum):
@@ -42,7 +50,7 @@ class Matcher:
     value: str
     comparison: Comparison = Comparison.IS
 
-    def holds(self, labels: Mapping[str, str]) -> bool:
+    def holds(self, labels: Mapping[str, str], fits: Fits = _fits) -> bool:
         """Whether it holds for an alert's labels."""
         found = labels.get(self.label, "")
         match self.comparison:
@@ -51,9 +59,9 @@ class Matcher:
             case Comparison.IS_NOT:
                 return found != self.value
             case Comparison.FITS:
-                return compiled(self.value).matches(found)
+                return fits(self.value, found)
             case _:
-                return not compiled(self.value).matches(found)
+                return not fits(self.value, found)
 
 
 class OnResolve(StrEnum):
@@ -94,9 +102,15 @@ class AlertPolicy:
     on_resolve: OnResolve = OnResolve.END
     mode: Mode = Mode.ACT
 
-    def matches(self, alert: Alert) -> bool:
-        """Whether it listens to this alert."""
-        return alert.origin is self.origin and all(one.holds(alert.labels) for one in self.matchers)
+    def matches(self, alert: Alert, fits: Fits = _fits) -> bool:
+        """Whether it listens to this alert.
+
+        Args:
+            fits: whether an expression matches all of a text.
+        """
+        return alert.origin is self.origin and all(
+            one.holds(alert.labels, fits) for one in self.matchers
+        )
 
 
 def order_for(policy: AlertPolicy, alert: Alert) -> Wanted:

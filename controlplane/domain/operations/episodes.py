@@ -9,12 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from controlplane.domain.errors import Invalid
-from controlplane.domain.findings import Observation
 from controlplane.domain.intents.intent import Ending, Intent, Wanted
 from controlplane.domain.intents.scope import POLICY_PREFIX
-from controlplane.domain.operations.alert_policies import AlertPolicy, Mode, OnResolve, order_for
+from controlplane.domain.operations.alert_policies import AlertPolicy, Mode, OnResolve
 from controlplane.domain.operations.alerts import Alert
+from controlplane.domain.operations.listening import Match
 
 # Alerts of one target that an episode names; more are as good as so many.
 MOST_NAMED = 1_000
@@ -83,30 +82,18 @@ class Heard:
     last_s: float
 
 
-def asks_of(
-    policies: Sequence[AlertPolicy], heard: Heard
-) -> tuple[tuple[Ask, ...], tuple[Observation, ...]]:
-    """What an alert asks for, by each policy that listens; and what is wrong with it."""
-    asks: list[Ask] = []
-    wrong: list[Observation] = []
-    for policy in policies:
-        if policy.mode is Mode.OFF or not policy.matches(heard.alert):
-            continue
-        try:
-            wanted = order_for(policy, heard.alert)
-        except Invalid as error:
-            wrong.append(_unusable(policy, error))
-            continue
-        asks.append(
-            Ask(
-                policy=policy.name,
-                wanted=wanted,
-                alert=heard.alert.fingerprint,
-                heard_s=heard.last_s,
-                due_s=heard.first_s + policy.hold_s,
-            )
+def asks_of(found: Match, heard: Heard) -> tuple[Ask, ...]:
+    """What an alert asks for, and when, by each policy that listens."""
+    return tuple(
+        Ask(
+            policy=policy.name,
+            wanted=wanted,
+            alert=heard.alert.fingerprint,
+            heard_s=heard.last_s,
+            due_s=heard.first_s + policy.hold_s,
         )
-    return tuple(asks), tuple(wrong)
+        for policy, wanted in found.orders
+    )
 
 
 def gathered(
@@ -188,12 +175,3 @@ def _is_done(episode: Episode, intent: Intent | None) -> bool:
         return False
     over_s = intent.ended_s if intent.returning_s is None else intent.returning_s
     return not (intent.ending is Ending.EXPIRED and over_s is not None and episode.heard_s > over_s)
-
-
-def _unusable(policy: AlertPolicy, error: Invalid) -> Observation:
-    return Observation(
-        code="alert_label_missing",
-        subject=f"alert-policy/{policy.name}",
-        message=error.message,
-        held="no intent is made of the alert",
-    )

@@ -21,6 +21,8 @@ SECRET_BYTES = (24, 64)
 MOST_ATTEMPTS = 12
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 300.0
+# Sums with seconds since 1970 are that exact at least.
+ROUNDING_S = 0.001
 # Spread of the pauses, so that many deliveries do not come back at once.
 JITTER = 0.2
 GONE = 410
@@ -164,7 +166,8 @@ def pause_s(attempts: int, delivery_id: str) -> float:
 def is_due(delivery: Delivery, now_s: float) -> bool:
     """Whether it is to be tried now; one that would wait longer than its pause has outlived a clock
     that was set back."""
-    return not 0 < delivery.next_s - now_s <= pause_s(delivery.attempts, delivery.id)
+    longest_s = pause_s(delivery.attempts, delivery.id) + ROUNDING_S
+    return not 0 < delivery.next_s - now_s <= longest_s
 
 
 def answered(delivery: Delivery, answer: int, words: str, now_s: float) -> Delivery:

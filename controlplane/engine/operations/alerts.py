@@ -16,7 +16,7 @@ from controlplane.domain.findings import Observation, Source
 from controlplane.domain.intents.intent import Intent
 from controlplane.domain.intents.scope import spoken_for
 from controlplane.domain.operations.alert_policies import AlertPolicy
-from controlplane.domain.operations.alerts import Alert, AlertStatus
+from controlplane.domain.operations.alerts import Alert
 from controlplane.domain.operations.episodes import (
     Episode,
     Heard,
@@ -27,10 +27,9 @@ from controlplane.domain.operations.episodes import (
     step_of,
 )
 from controlplane.engine.intents import Ask
-from controlplane.engine.operations.firing import Firing
+from controlplane.engine.operations.hearing import Hearing, Told
 from controlplane.engine.operations.intent_desk import IntentDesk
 from controlplane.engine.operations.items import Items
-from controlplane.engine.set_back import SetBack
 from controlplane.engine.stages import Instruments
 from controlplane.ports.operations import ItemStore
 
@@ -53,15 +52,6 @@ class AlertParts:
     intents: IntentDesk
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What became of one message: alerts that fire or are over, and those beyond the limit."""
-
-    firing: int = 0
-    resolved: int = 0
-    dropped: int = 0
-
-
 class Alerts:
     """What fires, and the episodes that came of it.
 
@@ -72,26 +62,29 @@ class Alerts:
         self._parts = parts
         self._now = instruments.now
         self._findings = instruments.findings
-        self._clock = SetBack(self._now)
-        self._firing = Firing()
+        self._hearing = Hearing(parts.policies, instruments)
         self._episodes: dict[str, Episode] = {}
         self._urgent: set[str] = set()
         self._stale: set[str] = set()
         self._stored_s = 0.0
         self._looking = asyncio.Lock()
         self._told = self._looked = 0
-        self.received = 0
         self.ordered = 0
 
     @property
     def firing(self) -> list[Heard]:
         """What fires, the latest first; also what no policy listens to."""
-        return self._firing.heard
+        return self._hearing.firing.heard
+
+    @property
+    def received(self) -> int:
+        """Alerts that were told."""
+        return self._hearing.received
 
     @property
     def dropped(self) -> int:
         """Alerts beyond the limit."""
-        return self._firing.dropped
+        return self._hearing.firing.dropped
 
     @property
     def episodes(self) -> Mapping[str, Episode]:
@@ -100,13 +93,13 @@ class Alerts:
 
     async def restore(self) -> None:
         """Take up the episodes of the last process."""
-        self._firing.renew(self._parts.policies.all)
+        await self._hearing.renew()
         self._episodes = await self._parts.episodes.all()
-        self._firing.restore(self._episodes.values(), self._now())
+        self._hearing.firing.restore(self._episodes.values(), self._now())
 
     async def take(self, alerts: Sequence[Alert]) -> Told:
         """Take a message and act on it before it is answered."""
-        told = self._heard(alerts)
+        told = await self._hearing.take(alerts)
         self._told += 1
         mine = self._told
         async with self._looking:
@@ -126,41 +119,20 @@ class Alerts:
         async with self._looking:
             await self._look()
 
-    def _heard(self, alerts: Sequence[Alert]) -> Told:
-        self._keep_time()
-        now_s = self._now()
-        self._firing.renew(self._parts.policies.all)
-        self.received += len(alerts)
-        firing = resolved = 0
-        for alert in alerts:
-            if alert.status is AlertStatus.RESOLVED:
-                self._firing.resolve(alert)
-                resolved += 1
-            else:
-                firing += self._firing.hear(alert, now_s)
-        return Told(firing=firing, resolved=resolved, dropped=len(alerts) - firing - resolved)
-
     async def _look(self) -> None:
-        self._keep_time()
-        now_s = self._now()
         told = self._told
-        self._firing.renew(self._parts.policies.all)
-        if self._firing.listens_to_findings:
-            self._firing.hear_findings(self._findings.standing(), now_s)
-        self._firing.forget(now_s)
-        asked = gathered(self._firing.asks, self._episodes, now_s)
+        await self._hearing.look()
+        now_s = self._now()
+        # Ten thousand alerts are too many for the loop.
+        asks, known = self._hearing.firing.asks, dict(self._episodes)
+        asked = await asyncio.to_thread(gathered, asks, known, now_s)
         for target in sorted({*asked, *self._episodes}):
             episode = asked.get(target) or self._episodes[target]
             await self._settle(episode, asked=target in asked)
         self._looked = told
         idle = [_idle(one) for one in self._episodes.values() if one.words]
-        self._findings.report(Source.ALERTS, [*self._firing.wrong, *idle])
+        self._findings.report(Source.ALERTS, [*self._hearing.firing.wrong, *idle])
         await self._store()
-
-    def _keep_time(self) -> None:
-        """Before anything gets a time: what has one of before the clock was set back moves."""
-        if back_s := self._clock.since_last_s():
-            self._firing.set_back(back_s)
 
     async def _settle(self, episode: Episode, *, asked: bool) -> None:
         known = self._parts.intents.known

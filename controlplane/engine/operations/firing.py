@@ -12,6 +12,7 @@ from controlplane.domain.findings import Finding, Observation, Source
 from controlplane.domain.operations.alert_policies import AlertPolicy
 from controlplane.domain.operations.alerts import Alert, Origin, alert_of
 from controlplane.domain.operations.episodes import Ask, Episode, Heard, asks_of
+from controlplane.domain.operations.listening import Match
 
 # A thousand targets with ten alerts each.
 MOST_ALERTS = 10_000
@@ -23,6 +24,7 @@ FORGET_S = 2 * 86_400.0
 GRACE_S = 60.0
 
 Key = tuple[Origin, str]
+NOTHING = Match()
 
 
 @dataclass(slots=True)
@@ -31,18 +33,19 @@ class _Kept:
 
     asks: tuple[Ask, ...]
     heard: Heard | None = None
-    wrong: tuple[Observation, ...] = ()
+    match: Match = NOTHING
     text: int = 0
 
 
 class Firing:
-    """The alerts that fire. `dropped` counts those that had no room."""
+    """The alerts that fire. `dropped` counts those that had no room; `policies` are those by which
+    it was asked what alerts want."""
 
     def __init__(self) -> None:
         self._kept: dict[Key, _Kept] = {}
         # Those that ask for nothing, the earliest first.
         self._idle: dict[Key, None] = {}
-        self._policies: Mapping[str, AlertPolicy] = {}
+        self.policies: Mapping[str, AlertPolicy] = {}
         self._restored_s = 0.0
         self._text = 0
         self.dropped = 0
@@ -61,14 +64,14 @@ class Firing:
     @property
     def wrong(self) -> list[Observation]:
         """What is wrong with those that ask for nothing, once each."""
-        found = {(w.subject, w.code): w for kept in self._kept.values() for w in kept.wrong}
+        found = {(w.subject, w.code): w for kept in self._kept.values() for w in kept.match.wrong}
         return list(found.values())
 
     def restore(self, episodes: Iterable[Episode], now_s: float) -> None:
         """Let the alerts of earlier episodes fire until they are told over."""
         self._restored_s = now_s
         for episode in episodes:
-            policy = self._policies.get(episode.policy)
+            policy = self.policies.get(episode.policy)
             origin = Origin.ALERTMANAGER if policy is None else policy.origin
             for fingerprint in episode.alerts:
                 ask = Ask(
@@ -81,23 +84,33 @@ class Firing:
                 kept = self._kept.setdefault((origin, fingerprint), _Kept(asks=()))
                 kept.asks = (*kept.asks, ask)
 
-    def renew(self, policies: Mapping[str, AlertPolicy]) -> None:
-        """After a change of policies ask anew what every alert wants."""
-        if self._policies is policies:
-            return
-        self._policies = policies
-        for key, kept in self._kept.items():
-            if kept.heard is not None:
-                kept.asks, kept.wrong = asks_of(tuple(policies.values()), kept.heard)
+    @property
+    def alerts(self) -> dict[Key, Alert]:
+        """Those that were told since the start."""
+        return {key: kept.heard.alert for key, kept in self._kept.items() if kept.heard is not None}
+
+    def renew(self, policies: Mapping[str, AlertPolicy], matches: Mapping[Key, Match]) -> None:
+        """After a change of policies take what every alert wants now."""
+        self.policies = policies
+        for key, found in matches.items():
+            kept = self._kept.get(key)
+            if kept is not None and kept.heard is not None:
+                kept.match, kept.asks = found, asks_of(found, kept.heard)
                 self._sort(key, kept)
 
-    def hear(self, alert: Alert, now_s: float) -> bool:
-        """Keep a firing alert; False when there are too many."""
+    def known(self, alert: Alert) -> Match | None:
+        """What it asks for when it was told before with the same labels."""
+        kept = self._kept.get((alert.origin, alert.fingerprint))
+        told = None if kept is None or kept.heard is None else kept.heard.alert
+        return kept.match if kept and told and told.labels == alert.labels else None
+
+    def hear(self, alert: Alert, found: Match, now_s: float) -> bool:
+        """Keep a firing alert with what it asks for; False when there are too many."""
         key = (alert.origin, alert.fingerprint)
         kept = self._kept.get(key)
         first_s = now_s if kept is None or kept.heard is None else kept.heard.first_s
         heard = Heard(alert=alert, first_s=first_s, last_s=now_s)
-        asks, wrong = asks_of(tuple(self._policies.values()), heard)
+        asks = asks_of(found, heard)
         more = _text(alert) - (0 if kept is None else kept.text)
         if asks:
             self._make_room(key, more)
@@ -105,7 +118,7 @@ class Firing:
             self.dropped += 1
             return False
         self._text += more
-        self._kept[key] = _Kept(asks=asks, heard=heard, wrong=wrong, text=_text(alert))
+        self._kept[key] = _Kept(asks=asks, heard=heard, match=found, text=_text(alert))
         self._sort(key, self._kept[key])
         return True
 
@@ -134,20 +147,24 @@ class Firing:
 
     @property
     def _wants_findings(self) -> bool:
-        return any(one.origin is Origin.FINDINGS for one in self._policies.values())
+        return any(one.origin is Origin.FINDINGS for one in self.policies.values())
 
-    def hear_findings(self, findings: Sequence[Finding], now_s: float) -> None:
+    def wanted(self, findings: Sequence[Finding]) -> list[Alert]:
+        """The findings that are heard, as alerts; what policies say of themselves must not feed
+        them."""
+        if not self._wants_findings:
+            return []
+        return [alert_of(one) for one in findings if one.source is not Source.ALERTS]
+
+    def hear_findings(self, standing: Sequence[tuple[Alert, Match]], now_s: float) -> None:
         """Findings are told anew at each look; one that is no longer found is over."""
-        # What policies say of themselves must not feed them.
-        wanted = self._wants_findings
-        standing = [one for one in findings if wanted and one.source is not Source.ALERTS]
-        ids = {one.id for one in standing}
+        ids = {alert.fingerprint for alert, _ in standing}
         for key in [key for key in self._kept if key[0] is Origin.FINDINGS]:
             returning = self._kept[key].heard is None and now_s < self._restored_s + GRACE_S
             if key[1] not in ids and not returning:
                 self._drop(key)
-        for finding in standing:
-            self.hear(alert_of(finding), now_s)
+        for alert, found in standing:
+            self.hear(alert, found, now_s)
 
     def forget(self, now_s: float) -> None:
         """Drop what was not told again for long: its end was lost on the way."""

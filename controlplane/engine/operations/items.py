@@ -27,12 +27,14 @@ class Kind(Generic[T]):
         name_of: an item's name.
         shown: an item as text for the audit log; secrets left out.
         most: so many may be kept.
+        together: raises what is wrong with all of them beside each other.
     """
 
     word: str
     name_of: Callable[[T], str]
     shown: Callable[[T], str]
     most: int = 1_000
+    together: Callable[[Mapping[str, T]], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +78,14 @@ class Items(Generic[T]):
             new: Conflict when there is one already.
 
         Raises:
-            Conflict: it is not what the writer has seen. Refused: there are too many.
+            Conflict: it is not what the writer has seen. Refused: there are too many. And what is
+                wrong with it beside the others.
         """
         name = self._kind.name_of(item)
         async with self._writing:
             before = self._items.get(name)
             self._check(name, before, written, new=new)
+            self._kind.together({**self._items, name: item})
             audit = self._entry("put", name, written, self._text(before), self._text(item))
             await self._store.put(name, item, audit, before)
             self._keep({**self._items, name: item})

@@ -28,6 +28,7 @@ from controlplane.domain.operations.episodes import (
     room_left,
     step_of,
 )
+from controlplane.domain.operations.listening import listening, match
 from tests.domain.operations.made import intent
 
 POLICY = AlertPolicy(
@@ -75,19 +76,10 @@ def returning(ending: Ending, returning_s: float = 20.0) -> Intent:
 
 
 def test_an_alert_asks_by_each_policy_that_listens() -> None:
-    off = replace(POLICY, name="off", mode=Mode.OFF)
-    deaf = replace(POLICY, name="deaf", matchers=(Matcher(label="alertname", value="Up"),))
-    asks, wrong = asks_of((POLICY, off, deaf), heard())
-    assert not wrong
+    asks = asks_of(match(listening((POLICY,)), heard().alert), heard())
     assert [(one.policy, one.target, one.heard_s, one.due_s) for one in asks] == [
         ("leave", "datacenter/east", 7.0, 7.0)
     ]
-
-
-def test_an_alert_without_the_label_is_a_finding_of_the_policy() -> None:
-    asks, (wrong,) = asks_of((POLICY,), heard(dc=""))
-    assert not asks
-    assert (wrong.code, wrong.subject) == ("alert_label_missing", "alert-policy/leave")
 
 
 def test_nothing_begins_before_it_is_due() -> None:

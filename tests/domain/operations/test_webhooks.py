@@ -120,6 +120,11 @@ def test_the_audit_log_has_no_secret_of_an_address() -> None:
     assert audited(replace(hook, url="https://chat.example/other")) != told
 
 
+@given(st.floats(1.0e9, 2.0e9), st.integers(1, MOST_ATTEMPTS - 2))
+def test_no_rounding_makes_one_due(now_s: float, attempts: int) -> None:
+    assert not is_due(answered(replace(DELIVERY, attempts=attempts), 503, "503", now_s), now_s)
+
+
 def test_one_waits_for_its_pause_and_no_longer() -> None:
     assert is_due(DELIVERY, DELIVERY.next_s)
     # Made before the clock was set back.
