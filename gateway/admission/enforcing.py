@@ -37,6 +37,19 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Copying:
+    """Who wants a copy of the service's answer, where the agent is its proxy.
+
+    Attributes:
+        most_bytes: a longer body is not copied.
+        take: given the whole answer when it has gone through whole.
+    """
+
+    most_bytes: int
+    take: Callable[[Answer], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
     """A decision with what it needs to be carried out.
 
@@ -50,6 +63,7 @@ class Ruling:
             nobody knows, and it is never called.
         most_body_bytes: where the agent is the proxy, a body that grows beyond it ends with 413;
             None is no limit of this policy.
+        copied: of the answer to an admitted request.
     """
 
     decision: Decision
@@ -58,6 +72,7 @@ class Ruling:
     response_headers: Headers = ()
     ended: Callable[[Outcome], None] | None = None
     most_body_bytes: int | None = None
+    copied: Copying | None = None
 
 
 ADMITTED_RULING = Ruling(decision=ADMITTED)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from controlplane.domain.admission.asking import ADMITTED, Verdict
-from gateway.admission.enforcing import ADMITTED_RULING, Headers, Outcome, Ruling
+from gateway.admission.enforcing import ADMITTED_RULING, Copying, Headers, Outcome, Ruling
 
 Ended = Callable[[Outcome], None]
 
@@ -16,6 +16,7 @@ class Joined:
     request_headers: Headers = ()
     response_headers: Headers = ()
     ended: list[Ended] = field(default_factory=list)
+    copied: Copying | None = None
     most_body_bytes: int | None = None
 
     def observe(self, ruling: Ruling) -> None:
@@ -29,6 +30,9 @@ class Joined:
         self.response_headers += ruling.response_headers
         if ruling.ended is not None:
             self.ended.append(ruling.ended)
+        if self.copied is None:
+            # One is enough: two policies that keep the same answers are one too many.
+            self.copied = ruling.copied
         limits = (self.most_body_bytes, ruling.most_body_bytes)
         self.most_body_bytes = min((one for one in limits if one is not None), default=None)
 
@@ -43,13 +47,17 @@ class Joined:
 
     def admitted(self) -> Ruling:
         """All of them, when nobody stopped it."""
-        limited = self.most_body_bytes is not None
-        if not (self.request_headers or self.response_headers or self.ended or limited):
+        rest = (self.most_body_bytes, self.copied)
+        if not (self.request_headers or self.response_headers or self.ended) and rest == (
+            None,
+            None,
+        ):
             return ADMITTED_RULING
         return Ruling(
             decision=ADMITTED,
             request_headers=self.request_headers,
             response_headers=self.response_headers,
             ended=self.end if self.ended else None,
+            copied=self.copied,
             most_body_bytes=self.most_body_bytes,
         )

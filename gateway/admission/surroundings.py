@@ -1,9 +1,13 @@
 """What an enforcer is given by the agent that it works in."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from controlplane.domain.admission.asking import Asked
+from gateway.admission.enforcing import Answer
 from gateway.state.shared import SharedState
+
+Fetch = Callable[[Asked], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +21,8 @@ class Surroundings:
         group: its gateway group.
         ticket_key: private key (PEM) that tickets of session queues are signed with; b"" makes one
             that all who share the state use.
+        fetch: the whole answer of a service to a request that is nobody's own, Retryable when
+            there is none; None where the agent is no proxy.
     """
 
     state: SharedState
@@ -24,3 +30,4 @@ class Surroundings:
     agent: str
     group: str
     ticket_key: bytes = b""
+    fetch: Fetch | None = None

@@ -16,7 +16,7 @@ from gateway.proxy.actions import Forward, changed_lines
 from gateway.proxy.answers import SERVER, last_response, problem, response
 from gateway.proxy.head import Judged
 from gateway.proxy.options import ProxyOptions
-from gateway.proxy.relaying import ClientGone, Upload, download
+from gateway.proxy.relaying import ClientGone, Copy, Upload, download
 from gateway.proxy.upstreams import Upstreams, headers_of
 from gateway.retrying import Tries
 from gateway.session import Session
@@ -114,12 +114,24 @@ class Forwarder:
                     lease.answered(upstream.status)
                     if tries is not None and tries.again(lease, time.monotonic()):
                         return None
-                    headers = self._headers(exchange, to, lease, upstream)
-                    return await download(exchange.client, upstream, headers, self._options.idle_s)
+                    return await self._given(exchange, to, lease, upstream)
             except FAILURES as error:
                 if upload.fault is not None:
                     raise _BadBody from error
                 raise
+
+    async def _given(
+        self, exchange: Exchange, to: Forward, lease: Lease, upstream: aiohttp.ClientResponse
+    ) -> web.StreamResponse:
+        """The answer to the client, and a copy of it to whoever wants one."""
+        copying = exchange.ruling.copied
+        copy = None if copying is None else Copy(copying.most_bytes)
+        headers = self._headers(exchange, to, lease, upstream)
+        given = await download(exchange.client, upstream, headers, self._options.idle_s, copy)
+        if copying is not None and copy is not None and copy.body is not None:
+            lines = changed_lines(headers_of(upstream), to.response_headers)
+            copying.take(Answer(status=upstream.status, headers=lines, body=copy.body))
+        return given
 
     def _headers(
         self, exchange: Exchange, to: Forward, lease: Lease, upstream: aiohttp.ClientResponse

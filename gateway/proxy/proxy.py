@@ -17,9 +17,11 @@ from aiohttp import web
 from controlplane.domain.admission.asking import Asked, Verdict
 from controlplane.domain.errors import ControlPlaneError
 from controlplane.domain.instances.placement import EVERY_VERSION
+from controlplane.domain.routing.matching.request import Request
 from gateway.admission.enforcing import Answer, Ruling
+from gateway.admission.usual_answers import usual
 from gateway.proxy.actions import Forward, action
-from gateway.proxy.answers import in_place_of, last_response, problem, response
+from gateway.proxy.answers import last_response, problem, response
 from gateway.proxy.forwarding import Exchange, Forwarder
 from gateway.proxy.head import Fault, Head, Judged, Terms, judged
 from gateway.proxy.listening import Listener
@@ -43,10 +45,16 @@ class Proxy:
         session: who serves what; runs already.
         rule: what the policies say of a request.
         region: where this gateway's requests come from; "" is unknown.
+        upstreams: connections to endpoints; with None it has its own.
     """
 
     def __init__(
-        self, session: Session, rule: Rule, options: ProxyOptions, region: str = ""
+        self,
+        session: Session,
+        rule: Rule,
+        options: ProxyOptions,
+        region: str = "",
+        upstreams: Upstreams | None = None,
     ) -> None:
         self._session = session
         self._rule = rule
@@ -57,7 +65,7 @@ class Proxy:
             most_header_bytes=options.most_header_bytes,
             most_body_bytes=options.most_body_bytes,
         )
-        self.upstreams = Upstreams(options)
+        self.upstreams = upstreams or Upstreams(options)
         self._forwarder = Forwarder(session, self.upstreams, options)
         self._listener: Listener | None = None
         self._server: asyncio.Server | None = None
@@ -106,7 +114,7 @@ class Proxy:
             region=self._region,
         )
         ruling = await self._rule(asked)
-        does = _by_ruling(does, ruling)
+        does = _by_ruling(does, ruling, meant.request)
         if isinstance(does, Answer):
             return response(does, ruling.response_headers)
         exchange = Exchange(
@@ -131,7 +139,7 @@ def _head(client: web.BaseRequest) -> Head:
     )
 
 
-def _by_ruling(does: Forward | Answer, ruling: Ruling) -> Forward | Answer:
+def _by_ruling(does: Forward | Answer, ruling: Ruling, request: Request) -> Forward | Answer:
     """What becomes of a request when the policies were asked, too."""
     decision = ruling.decision
     if decision.verdict is Verdict.ADMIT:
@@ -142,4 +150,4 @@ def _by_ruling(does: Forward | Answer, ruling: Ruling) -> Forward | Answer:
         return does
     if decision.verdict is Verdict.DIVERT and isinstance(does, Forward):
         return replace(does, service=decision.service, version=EVERY_VERSION)
-    return ruling.answer or in_place_of(decision)
+    return ruling.answer or usual(decision, request)

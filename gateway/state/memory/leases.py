@@ -13,10 +13,16 @@ SWEPT = 2
 
 
 class MemoryLeases:
-    """See `ports.Leases`."""
+    """See `ports.Leases`.
 
-    def __init__(self, now_s: Callable[[], float]) -> None:
+    Args:
+        floor: fences are above it; for one that stands in for a shared state whose fences are
+            known already.
+    """
+
+    def __init__(self, now_s: Callable[[], float], floor: Callable[[], int] = lambda: 0) -> None:
         self._now_s = now_s
+        self._floor = floor
         self._lines: dict[str, Line] = {}
         self._bells = Bells()
         self._fence = 0
@@ -25,7 +31,7 @@ class MemoryLeases:
         now_s = self._now_s()
         self._sweep(now_s)
         # The time is in it, so that tokens and what was fetched without one have one order.
-        self._fence = max(self._fence + 1, int(now_s * MICROS))
+        self._fence = max(self._fence + 1, int(now_s * MICROS), self._floor() + 1)
         line = self._lines.setdefault(key, Line())
         return line.take(waiter, terms, now_s, self._fence)
 
