@@ -177,9 +177,7 @@ def _openings(ground: Ground[C]) -> Items[Opening]:
 
 
 def _corrections(ground: Ground[C]) -> Items[Correction]:
-    kind: Kind[Correction] = Kind(
-        word="sale-correction", name_of=lambda one: one.id, shown=shown
-    )
+    kind: Kind[Correction] = Kind(word="sale-correction", name_of=lambda one: one.id, shown=shown)
     return Items(kind, ground.stores.corrections, ground.instruments)
 
 
