@@ -20,6 +20,8 @@ from gateway.admission.watching import CountsAndLines
 from gateway.admission_options import AdmissionOptions
 from gateway.forward_auth.door import ForwardAuthDoor
 from gateway.policy_file import policy_file
+from gateway.policy_reporting import PolicyReporter
+from gateway.proxy_door import ProxyDoor
 from gateway.route_file import route_file
 from gateway.section_keeper import SectionKeeper
 from gateway.state.redis.link import RedisLink
@@ -37,17 +39,21 @@ class AdmissionAgent:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         self._link = None if options.redis is None else RedisLink(options.redis)
+        self._proxy = None if options.proxy is None else ProxyDoor(options.proxy)
         surroundings = Surroundings(
             state=in_memory(time.monotonic) if self._link is None else in_redis(self._link),
             now_s=time.time,
             agent=options.name,
             group=options.group,
+            ticket_key=options.ticket_key,
+            fetch=None if self._proxy is None else self._proxy.fetch,
         )
         self._pipeline = Pipeline(MAKERS, surroundings, CountsAndLines(self._registry))
         self._judge = Judge(self._pipeline, options.known, time.time)
         self._policies = SectionKeeper[Received](
             "policies", options.policies, policy_file(options.folder), self._take_policies
         )
+        self._reporter = None if options.policies is None else PolicyReporter(options.policies)
         self._routes = SectionKeeper[Table](
             "routes", options.routes, route_file(options.folder), self._judge.take_routes
         )
@@ -72,6 +78,10 @@ class AdmissionAgent:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._policies.run())
                 tasks.create_task(self._routes.run())
+                if self._reporter is not None:
+                    tasks.create_task(self._reporter.run())
+                if self._proxy is not None:
+                    tasks.create_task(self._proxy.run())
                 await asyncio.Event().wait()
         finally:
             await self._stop()
@@ -80,6 +90,7 @@ class AdmissionAgent:
         try:
             status = await self._status.start(*self._options.status)
             door = None if self._door is None else await self._door.start()
+            proxy = None if self._proxy is None else await self._proxy.start(self._judge)
         except OSError as error:
             raise Retryable("agent_port_unavailable", f"cannot listen: {error}") from error
         log.info(
@@ -87,6 +98,7 @@ class AdmissionAgent:
             name=self._options.name,
             status_port=status,
             forward_auth_port=door,
+            proxy_port=proxy,
             policies=self._policies.revision,
             routes=self._routes.revision,
         )
@@ -95,6 +107,8 @@ class AdmissionAgent:
         # The doors first: who is being answered still needs everything behind them.
         if self._door is not None:
             await self._door.stop()
+        if self._proxy is not None:
+            await self._proxy.stop()
         await self._pipeline.close()
         if self._link is not None:
             await self._link.close()
@@ -105,8 +119,13 @@ class AdmissionAgent:
         await self._pipeline.take(found.policies)
         self._judge.configured = True
         self._unreadable.set(len(found.unreadable))
+        if self._reporter is not None:
+            unreadable = {one.name: one.reason for one in found.unreadable}
+            self._reporter.tell(found.version, self._pipeline.not_enforced | unreadable)
 
     def _unready(self) -> str:
+        if self._proxy is not None and not self._proxy.revision:
+            return "no configuration yet: the control plane has not answered, and none is on disk"
         if not self._judge.configured:
             return "no policies yet: the control plane has not answered, and none are on disk"
         return ""

@@ -2,21 +2,28 @@
 
 import argparse
 import ipaddress
+import re
 import socket
 from collections.abc import Sequence
 from pathlib import Path
 
+from controlplane.domain.admission.session_queue.tickets import audiences
 from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.matching.request import STICKY_COOKIE
 from gateway.admission.judging import Known
+from gateway.admission.session_queue.signing import Signer
 from gateway.admission_options import AdmissionOptions
 from gateway.forward_auth.door import LOOPBACK, DoorOptions
 from gateway.options import place, require_loopback
 from gateway.polling import Source
+from gateway.proxy.options import ProxyOptions
+from gateway.proxy_door import ProxyDoorOptions
 from gateway.state.redis.link import RedisOptions
 from gateway.token_file import read_token
 
 MOST_BUDGET_MS = 1_000.0
+# As the control plane takes it.
+NAME = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 EXAMPLE = """example:
   python -m gateway run --api http://127.0.0.1:8080 --token-file token --group edge \\
       --folder /var/lib/signalbox-gateway --redis redis://127.0.0.1:6379/0
@@ -36,14 +43,16 @@ def run_options(arguments: Sequence[str]) -> AdmissionOptions:
         require_loopback(listen)
         require_loopback(status)
     return AdmissionOptions(
-        name=given.name or socket.gethostname(),
+        name=_name(given),
         group=given.group,
         folder=given.folder,
         policies=_source(given, "/v1/policies"),
         routes=_source(given, "/v1/routes"),
         door=DoorOptions(host=listen[0], port=listen[1], trusted=_networks(given.trust)),
+        proxy=_proxy(given),
         status=status,
         redis=_redis(given),
+        ticket_key=_ticket_key(given),
         known=Known(
             region=given.region,
             user=_user(given.user),
@@ -64,6 +73,15 @@ def _parser() -> argparse.ArgumentParser:
     doors = parser.add_argument_group("where it listens (loopback only, unless forced)")
     doors.add_argument(
         "--forward-auth", default="127.0.0.1:18003", help="HOST:PORT that proxies ask [%(default)s]"
+    )
+    doors.add_argument(
+        "--proxy", metavar="HOST:PORT", help="be a proxy oneself, for clients on any address"
+    )
+    doors.add_argument(
+        "--most-body-bytes",
+        type=int,
+        default=ProxyOptions().most_body_bytes,
+        help="of a request through --proxy [%(default)s]",
     )
     doors.add_argument(
         "--status", default="127.0.0.1:18002", help="HOST:PORT of /metrics, /readyz [%(default)s]"
@@ -98,6 +116,13 @@ def _deciding(group: "argparse._ArgumentGroup") -> None:
     group.add_argument("--redis", metavar="URL", help="state that several agents share [memory]")
     group.add_argument("--redis-password-file", type=Path)
     group.add_argument(
+        "--ticket-key",
+        type=Path,
+        metavar="FILE",
+        help="private key (PEM, P-256) of session queues' tickets, the same for all agents "
+        "[one that is kept in the shared state]",
+    )
+    group.add_argument(
         "--redis-deadline-ms", type=float, default=10.0, help="of each call [%(default)g]"
     )
     group.add_argument(
@@ -119,6 +144,28 @@ def _deciding(group: "argparse._ArgumentGroup") -> None:
     )
 
 
+def _proxy(given: argparse.Namespace) -> ProxyDoorOptions | None:
+    if given.proxy is None:
+        return None
+    return ProxyDoorOptions(
+        listen=place(given.proxy),
+        name=_name(given),
+        group=given.group,
+        folder=given.folder,
+        source=_source(given, "/v1/config"),
+        region=given.region,
+        proxy=ProxyOptions(trusted=_networks(given.trust), most_body_bytes=given.most_body_bytes),
+    )
+
+
+def _name(given: argparse.Namespace) -> str:
+    """Of this agent, as it tells the control plane."""
+    name: str = given.name or socket.gethostname()
+    if NAME.fullmatch(name) is None:
+        raise Invalid("option_invalid", f"--name is {name!r}: give 1..64 of A-Z a-z 0-9 . _ -")
+    return name
+
+
 def _source(given: argparse.Namespace, path: str) -> Source | None:
     if not given.api:
         return None
@@ -128,8 +175,20 @@ def _source(given: argparse.Namespace, path: str) -> Source | None:
         urls=tuple(each.rstrip("/") for each in given.api),
         path=path,
         token_file=given.token_file,
+        identity=f"{_name(given)};{given.group}",
         parameters={"gateway": given.group},
     )
+
+
+def _ticket_key(given: argparse.Namespace) -> bytes:
+    if given.ticket_key is None:
+        return b""
+    try:
+        private: bytes = given.ticket_key.read_bytes()
+    except OSError as error:
+        raise Invalid("option_invalid", f"--ticket-key cannot be read: {error}") from error
+    Signer(private, audiences(""))
+    return private
 
 
 def _redis(given: argparse.Namespace) -> RedisOptions | None:

@@ -30,8 +30,7 @@ from gateway.state.keys import key
 
 # Proxies see tickets in whole seconds, so they last up to one longer.
 ROUNDING_S = 1.0
-# Where nobody tells the end of a session's last answer, as with forward-auth, it is taken for
-# ended after this time.
+# Where nobody tells when the last answer of a session has ended, it is taken for ended after this.
 LAST_ANSWER_S = 5.0
 SHORTEST_TICK_S, LONGEST_TICK_S = 0.02, 0.5
 
@@ -72,7 +71,7 @@ class SessionQueue:
             return self._let_through(who, asked)
         visitor = who.visitor(self._policy, asked.now_s)
         (visited,) = await self._visit([visitor])
-        if self._holds and visited.standing is Standing.WAITING and not is_question(asked):
+        if self._may_hold(asked) and visited.standing is Standing.WAITING:
             visited = await self._holding.wait(visitor, visited, self._policy.hold_s)
             # He has waited: his ticket begins now.
             asked = replace(asked, now_s=self._around.now_s())
@@ -109,6 +108,10 @@ class SessionQueue:
     async def _visit(self, visitors: Sequence[Visitor]) -> Sequence[Visited]:
         terms = self._terms(self._around.now_s())
         return await self._around.state.pools.visit(self._key, visitors, terms)
+
+    def _may_hold(self, asked: Asked) -> bool:
+        """A proxy that only asks gives up after milliseconds."""
+        return self._holds and asked.followed and not is_question(asked)
 
     def _terms(self, now_s: float) -> Terms:
         policy = self._policy
@@ -167,11 +170,11 @@ class SessionQueue:
     def _admitted(self, who: Caller, asked: Asked, headers: Headers) -> Ruling:
         if asked.request.path not in self._policy.finish_paths:
             return Ruling(decision=ADMITTED, response_headers=headers, ended=self._steering.seen)
-        last = asyncio.get_running_loop().call_later(LAST_ANSWER_S, self._finish, who.session)
+        if not asked.followed:
+            asyncio.get_running_loop().call_later(LAST_ANSWER_S, self._finish, who.session)
 
         def ended(outcome: Outcome) -> None:
             self._steering.seen(outcome)
-            last.cancel()
             self._finish(who.session)
 
         gone = (no_cookie(self._name, asked),)

@@ -36,24 +36,19 @@ async def test_those_who_came_later_do_not_hide_those_who_wait_longer() -> None:
     """A position that was told long ago is higher than one of a newcomer behind it."""
     door = Door()
     holding = Holding(door.visit, 0.01, 100.0)
-    first = await door.join(holding, "s0")
-    assert first.standing is Standing.INSIDE
-    tasks = {f"s{n}": asyncio.create_task(door.join(holding, f"s{n}")) for n in range(1, 60)}
-    await asyncio.sleep(0.02)
-    for number in range(150):
-        inside = next(iter(door.room._entered))
-        door.room.leave(inside, 1.0, door._now_s)
-        holding.freed()
-        new = f"n{number}"
-        tasks[new] = asyncio.create_task(door.join(holding, new))
-        await asyncio.sleep(0)
-        entered = [name for name, task in tasks.items() if task.done()]
-        for name in entered:
-            del tasks[name]
-        await asyncio.wait(tasks.values(), timeout=0.5, return_when=asyncio.FIRST_COMPLETED)
-    assert not any(name.startswith("s") for name in tasks if not tasks[name].done())
+    elsewhere = [Visitor(session=f"e{number}") for number in range(60)]
+    await door.visit(elsewhere)
+    waits = asyncio.create_task(door.join(holding, "waits"))
+    await asyncio.sleep(0)
+    for one in elsewhere:
+        door.room.leave(one.session, 1.0, door._now_s)
+    await door.visit([Visitor(session="inside", age_s=1.0)])
+    behind = [asyncio.create_task(door.join(holding, f"b{n}")) for n in range(20)]
+    await asyncio.sleep(0.05)
+    door.room.leave("inside", 1.0, door._now_s)
+    assert (await asyncio.wait_for(waits, 1)).standing is Standing.INSIDE
     await holding.close()
-    await asyncio.gather(*tasks.values())
+    await asyncio.gather(*behind)
 
 
 async def test_few_calls_are_made_for_many_who_wait() -> None:

@@ -89,7 +89,8 @@ async def test_without_the_news_of_the_last_answer_it_is_taken_for_ended(
         inside, waits = Browser(site=queued), Browser(site=queued)
         await inside.get()
         await waits.get()
-        await inside.get("/logout")
+        asked = replace(inside.asked("/logout"), followed=False)
+        await queued.queue.rule(asked)
         await asyncio.sleep(0.05)
         assert await waits.position() == 0
 
@@ -196,6 +197,14 @@ async def test_a_policy_that_observes_holds_nobody_up() -> None:
     waits = await asyncio.wait_for(Browser(site=queued).get(), 1)
     assert waits.decision.verdict is Verdict.WAIT
     await queued.queue.close()
+
+
+async def test_a_proxy_that_only_asks_is_not_held_up() -> None:
+    async with site(hold_s=30.0) as queued:
+        await Browser(site=queued).get()
+        asked = replace(Browser(site=queued).asked(), followed=False)
+        waits = await asyncio.wait_for(queued.queue.rule(asked), 1)
+        assert waits.decision.verdict is Verdict.WAIT
 
 
 async def test_a_client_that_gives_up_leaves_nothing_behind() -> None:
