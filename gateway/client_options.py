@@ -13,7 +13,7 @@ class ClientOptions:
     """One client.
 
     Attributes:
-        urls: of the control planes' HTTP API, tried in turn.
+        urls: of the control planes' HTTP API, tried in turn; none goes by what is on disk.
         token_file: read before each call, so that a token may be rotated.
         name: of this process, 1..64 of A-Z a-z 0-9 . _ -; `signalbox status` shows it.
         group: the gateway group whose routes, region and weights hold for it.

@@ -52,8 +52,12 @@ class Session:
             async with asyncio.TaskGroup() as tasks:
                 self._prober = Prober(self.directory, tasks)
                 self._loop = asyncio.get_running_loop()
-                tasks.create_task(self._poller.run())
-                tasks.create_task(self._reporter.run())
+                if self.options.urls:
+                    tasks.create_task(self._poller.run())
+                    tasks.create_task(self._reporter.run())
+                else:
+                    # By what is on disk: instances are probed all the same.
+                    await asyncio.Event().wait()
         finally:
             self._loop = None
 

@@ -31,6 +31,8 @@ HOP_BY_HOP = frozenset(
         "upgrade",
     }
 )
+# What policies tell a service, and no client ever.
+OF_POLICIES = "x-admission-"
 # Framing is said anew on each connection; Expect is answered here.
 OURS = HOP_BY_HOP | {"expect"}
 # A `Connection` that takes one of these away would show the upstream another request.
@@ -153,7 +155,11 @@ def _kept(given: Mapping[str, str], head: Head, believed: Claims) -> dict[str, s
     """What goes on of the client's headers, with an id that can be believed."""
     gone = OURS | CLAIMS | _named(given)
     # An underscore is a dash to whoever reads headers as variables (CGI): two names, one meaning.
-    kept = {name: value for name, value in given.items() if name not in gone and "_" not in name}
+    kept = {
+        name: value
+        for name, value in given.items()
+        if name not in gone and "_" not in name and not name.startswith(OF_POLICIES)
+    }
     if not believed.through_trusted or not _ID.fullmatch(kept.get(REQUEST_ID, "")):
         kept[REQUEST_ID] = head.request_id
     return kept
