@@ -1,7 +1,8 @@
 """The kind `rate_limit` at work: a bucket for each key, in this agent or in what all share.
 
 While the shared state is away this agent takes its share from buckets of its own, which begin
-empty: whatever was left in the shared ones is gone with them. For as long as a burst takes to flow
+with one token: whatever was left in the shared ones is gone with them, but one slow answer of a
+Redis must not refuse somebody who asks for the first time. For as long as a burst takes to flow
 in after it is back, a request needs a token of both.
 """
 
@@ -52,7 +53,7 @@ class RateLimiting:
         self._spec: RateLimitPolicy = policy.spec
         self._whole = BucketRule(rate_per_s=self._spec.rate_rps, burst=burst(self._spec))
         rate_per_s, most = share(self._spec)
-        self._share = BucketRule(rate_per_s=rate_per_s, burst=most, start=0.0)
+        self._share = BucketRule(rate_per_s=rate_per_s, burst=most, start=min(1.0, most))
         self._shared = surroundings.state.buckets
         self._monotonic_s = monotonic_s
         self._own = MemoryBuckets(monotonic_s)

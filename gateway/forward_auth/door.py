@@ -22,6 +22,7 @@ from gateway.forward_auth.parked import ParkedAnswers
 from gateway.forward_auth.questions import (
     ENVOY_PREFIX,
     FORWARD_PATH,
+    HEALTH_PATH,
     NGINX_PATH,
     Call,
     Question,
@@ -36,6 +37,7 @@ BACKLOG = 1_024
 KEEP_S = 300.0
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 NO_ANSWER = Answer(status=503, headers=(("retry-after", "1"), ("cache-control", "no-store")))
+HERE = Answer(status=200)
 UNKNOWN = Answer(
     status=404,
     headers=(("content-type", "text/plain"),),
@@ -112,6 +114,8 @@ class ForwardAuthDoor:
         if target.startswith(ANSWERS_PATH):
             name = target[len(ANSWERS_PATH) :].partition("?")[0]
             return _response(self._parked.fetch(name) or NO_ANSWER)
+        if target == HEALTH_PATH:
+            return _response(HERE)
         asked = question(_call(request, target), self._trusted)
         if asked is None:
             return _response(UNKNOWN)

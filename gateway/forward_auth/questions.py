@@ -21,6 +21,8 @@ from gateway.proxy.forwarded import Networks, claims
 ENVOY_PREFIX = "/envoy"
 NGINX_PATH = "/auth-request"
 FORWARD_PATH = "/forward-auth"
+# Proxies look here whether the agent is there.
+HEALTH_PATH = "/healthz"
 METHOD, HOST, URI = "x-forwarded-method", "x-forwarded-host", "x-forwarded-uri"
 NGINX_METHOD, NGINX_URI = "x-original-method", "x-original-uri"
 # What the proxies add for us; the request that is asked about has none of them.

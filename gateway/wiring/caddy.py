@@ -1,10 +1,11 @@
 """Caddy: forward_auth written out, because it needs deadlines and a way on without the agent.
 
 While the agent is away a server of Caddy's own speaks for it. One failure is enough for that, for a
-quarter of a second, because Caddy would try the same one again otherwise.
+quarter of a second, because Caddy would try the same one again otherwise; checks keep a hung agent
+out for as long as it hangs.
 """
 
-from gateway.forward_auth.questions import FORWARD_PATH
+from gateway.forward_auth.questions import FORWARD_PATH, HEALTH_PATH
 from gateway.wiring.plan import TIMEOUT_MS, Plan, at
 
 TEXT = """\
@@ -17,13 +18,16 @@ TEXT = """\
 		header_up X-Forwarded-Method {{http.request.method}}
 		header_up X-Forwarded-Uri {{http.request.uri}}
 		lb_policy first
-		lb_retries 1
+		lb_retries 2
 		lb_try_interval 1ms
 		lb_retry_match {{
 			path *
 		}}
 		fail_duration 250ms
 		max_fails 1
+		health_uri {health}
+		health_interval 250ms
+		health_timeout 100ms
 		transport http {{
 			dial_timeout {timeout}ms
 			response_header_timeout {timeout}ms
@@ -38,6 +42,7 @@ TEXT = """\
 }}
 http://:{port} {{
 	bind {host}
+	respond {health} 200
 	respond {away}
 }}
 """
@@ -55,6 +60,7 @@ def caddy(plan: Plan) -> str:
         host=plan.spare[0],
         port=plan.spare[1],
         ask=FORWARD_PATH,
+        health=HEALTH_PATH,
         timeout=TIMEOUT_MS,
         passes="".join(passes),
         away=204 if plan.admits else 503,

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from gateway.forward_auth.questions import ENVOY_PREFIX
+from gateway.forward_auth.questions import ENVOY_PREFIX, HEALTH_PATH
 from gateway.wiring.plan import TIMEOUT_MS, TO_CLIENT, TO_CLIENT_PREFIXES, TO_SERVICE, Plan
 
 CLUSTER = "signalbox_agent"
@@ -91,6 +91,17 @@ def cluster(plan: Plan) -> Mapping[str, Any]:
             "max_ejection_time": "5s",
             "max_ejection_percent": 100,
         },
+        # Ejection is quick and ends by itself; this keeps a hung agent out for as long as it hangs.
+        "health_checks": [
+            {
+                "timeout": "0.1s",
+                "interval": "0.25s",
+                "no_traffic_interval": "0.25s",
+                "unhealthy_threshold": 2,
+                "healthy_threshold": 1,
+                "http_health_check": {"path": HEALTH_PATH},
+            }
+        ],
         "circuit_breakers": {"thresholds": [limits]},
         "typed_extension_protocol_options": {
             "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
