@@ -100,7 +100,9 @@ class IntentCourse:
         self._clock = SetBack(self._now)
         self._back_s = 0.0
         self._woken = asyncio.Event()
-        self._troubles = IntentTroubles(parts.register, parts.couriers, instruments)
+        self._troubles = IntentTroubles(
+            parts.register, parts.couriers, lambda: parts.fleets.current.fleet, instruments
+        )
         self._in_force: InForce | None = None
         self.changing = asyncio.Lock()
         parts.standing.told = self._told

@@ -1,12 +1,16 @@
-"""What is wrong with intents: gateways that do not run one, and changes that are not stored.
+"""What is wrong with intents: gateways that do not run one, targets that no fleet declares now,
+and changes that are not stored.
 
 Owned by `intent_course`, which reports at each look.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
+from controlplane.domain.errors import NotFound
 from controlplane.domain.findings import Observation, Severity, Source
+from controlplane.domain.intents import rules
 from controlplane.domain.intents.intent import Intent
+from controlplane.domain.topology import Fleet
 from controlplane.engine.delivery import Courier
 from controlplane.engine.intent_progress import Progress, progress
 from controlplane.engine.intent_register import IntentRegister
@@ -22,9 +26,14 @@ class IntentTroubles:
     """Keeps the findings about intents."""
 
     def __init__(
-        self, register: IntentRegister, couriers: Sequence[Courier], instruments: Instruments
+        self,
+        register: IntentRegister,
+        couriers: Sequence[Courier],
+        fleet: Callable[[], Fleet],
+        instruments: Instruments,
     ) -> None:
         self._register = register
+        self._fleet = fleet
         self._couriers = couriers
         self._now = instruments.now
         self._findings = instruments.findings
@@ -36,10 +45,20 @@ class IntentTroubles:
         """Say what is wrong now; planes are asked once in a while."""
         if not 0 <= self._now() - self._looked_s < ASK_S:
             self._looked_s = self._now()
-            self._late = tuple([one async for one in self._unfinished()])
+            late = [one async for one in self._unfinished()]
+            self._late = (*late, *self._aimless())
         unsaved = self._register.unsaved
         found = [_unsaved(unsaved)] if unsaved else []
         self._findings.report(Source.INTENTS, [*found, *self._late], scope=SCOPE)
+
+    def _aimless(self) -> Iterator[Observation]:
+        """Intents about what a later fleet has taken away or given another name."""
+        for intent in self._register.standing:
+            try:
+                rules.check_target(intent.wanted, self._fleet())
+            except NotFound as error:
+                if intent.ending is None:
+                    yield _without_target(intent, error)
 
     async def _unfinished(self) -> AsyncIterator[Observation]:
         """Intents that somebody does not run although there was time; each is asked until it is
@@ -79,4 +98,14 @@ def _unpublished(intent: Intent, late: Sequence[Progress]) -> Observation:
         message=f"{intent.id} is not in force everywhere: {told}",
         held="what those gateways run",
         severity=Severity.CRITICAL,
+    )
+
+
+def _without_target(intent: Intent, error: NotFound) -> Observation:
+    return Observation(
+        code="intent_without_target",
+        subject=intent.subject,
+        message=f"{intent.id} of {intent.author} does nothing there: {error.message}. If it only "
+        "has another name now, order it again under that; then undo this one",
+        severity=Severity.WARNING,
     )
