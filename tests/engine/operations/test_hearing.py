@@ -20,7 +20,7 @@ from tests.engine.operations.test_alerts import (
     restarted,
 )
 
-LONGEST_HELD_S = 0.5
+LONGEST_HELD_S = 0.1
 
 
 @pytest.fixture
@@ -95,6 +95,7 @@ async def test_a_storm_under_many_policies_does_not_hold_the_loop(site: Site) ->
 
 async def beats(waits: list[float]) -> None:
     while True:
-        began = time.perf_counter()
+        # Of this thread alone: a busy machine makes everybody wait.
+        began = time.thread_time()
         await asyncio.sleep(0.001)
-        waits.append(time.perf_counter() - began)
+        waits.append(time.thread_time() - began)
