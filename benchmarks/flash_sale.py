@@ -199,7 +199,7 @@ async def play_direct(site: SaleSite, size: Size) -> Played:
 async def crowd(told: dict[str, Any]) -> dict[str, Any]:
     """Run the crowd as a process of its own."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.flash_sale_buyers"),
+        *(sys.executable, "-c", "from benchmarks.flash_sale_buyers import run; run()"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         limit=LONGEST_LINE,

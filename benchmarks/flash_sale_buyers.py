@@ -275,5 +275,6 @@ async def buy() -> None:
     print(json.dumps(told), flush=True)
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """As a process of its own."""
     uvloop.run(buy())

@@ -105,7 +105,8 @@ async def ordinary_site() -> AsyncIterator[Ordinary]:
 @contextlib.asynccontextmanager
 async def _process(*arguments: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, bool]]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.flash_sale_ordinary", *arguments),
+        *(sys.executable, "-c", "from benchmarks.flash_sale_ordinary import run; run()"),
+        *arguments,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         limit=1 << 20,
@@ -118,6 +119,7 @@ async def _process(*arguments: str) -> AsyncIterator[tuple[asyncio.subprocess.Pr
         await process.wait()
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """As a process of its own: `serve`, or `visit PORT`."""
     print("own" if own_capacity() else "shared", flush=True)
     uvloop.run(serve() if sys.argv[1] == "serve" else visit(int(sys.argv[2])))
