@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, Gauge, ProcessCollector
 from controlplane.domain.admission.section import Received
 from controlplane.domain.errors import Retryable
 from controlplane.domain.routing.matching.table import Table
+from gateway.admission.flash_sale.opening import OpeningOptions
 from gateway.admission.judging import Judge
 from gateway.admission.pipeline import Pipeline
 from gateway.admission.registry import MAKERS
@@ -46,6 +47,9 @@ class AdmissionAgent:
             agent=options.name,
             group=options.group,
             ticket_key=options.ticket_key,
+            openings=None
+            if options.policies is None
+            else OpeningOptions(source=options.policies, folder=options.folder),
             fetch=None if self._proxy is None else self._proxy.fetch,
         )
         self._pipeline = Pipeline(MAKERS, surroundings, CountsAndLines(self._registry))

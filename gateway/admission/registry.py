@@ -11,6 +11,7 @@ from gateway.admission.abnormal_traffic import AbnormalTraffic
 from gateway.admission.adaptive_concurrency import AdaptiveConcurrency
 from gateway.admission.circuit_breaker import CircuitBreaking
 from gateway.admission.enforcing import Enforcer
+from gateway.admission.flash_sale.enforcer import FlashSale
 from gateway.admission.overload.protecting import Overload
 from gateway.admission.priority_shedding import PriorityShedding
 from gateway.admission.protection import Protection
@@ -28,5 +29,6 @@ MAKERS: Mapping[PolicyKind, Maker] = {
     PolicyKind.CIRCUIT_BREAKER: CircuitBreaking,
     PolicyKind.ADAPTIVE_CONCURRENCY: AdaptiveConcurrency,
     PolicyKind.OVERLOAD: Overload,
+    PolicyKind.FLASH_SALE: FlashSale,
     PolicyKind.SESSION_QUEUE: SessionQueue,
 }

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from controlplane.domain.admission.asking import Asked
 from gateway.admission.enforcing import Answer
+from gateway.admission.flash_sale.opening import OpeningOptions
 from gateway.state.shared import SharedState
 
 Fetch = Callable[[Asked], Awaitable[Answer]]
@@ -21,6 +22,7 @@ class Surroundings:
         group: its gateway group.
         ticket_key: private key (PEM) that tickets of session queues are signed with; b"" makes one
             that all who share the state use.
+        openings: where the secrets of flash sales come from; None keeps them closed.
         fetch: the whole answer of a service to a request that is nobody's own, Retryable when
             there is none; None where the agent is no proxy.
     """
@@ -30,4 +32,5 @@ class Surroundings:
     agent: str
     group: str
     ticket_key: bytes = b""
+    openings: OpeningOptions | None = None
     fetch: Fetch | None = None

@@ -27,7 +27,11 @@ class SaleCounter:
     """Where one sale is served."""
 
     def __init__(
-        self, name: str, policy: FlashSalePolicy, state: SharedState, options: OpeningOptions
+        self,
+        name: str,
+        policy: FlashSalePolicy,
+        state: SharedState,
+        options: OpeningOptions | None,
     ) -> None:
         self.policy = policy
         self.funnel = Funnel()
@@ -36,7 +40,9 @@ class SaleCounter:
         self.writer = Writer(policy, self._shop, self.stock, self.funnel)
         orders = OrderDesk(name, policy, self.stock, self.writer)
         self.desk = Desk(name, policy, orders, self.writer, self.funnel)
-        self._opening = OpeningKeeper(name, policy, options)
+        # Nowhere to get it from: the sale stays closed here.
+        self._opening = None if options is None else OpeningKeeper(name, policy, options)
+        self._giving: set[asyncio.Task[None]] = set()
         self._name = name
         self._task: asyncio.Task[None] | None = None
 
@@ -47,6 +53,12 @@ class SaleCounter:
     def phase(self) -> Phase:
         """Where the sale stands now."""
         return self.desk.phase(time.time())
+
+    def give_back(self, order: str) -> None:
+        """Free an order's part of the stock, without waiting for it."""
+        task = asyncio.create_task(self.stock.give_back(order))
+        self._giving.add(task)
+        task.add_done_callback(self._giving.discard)
 
     async def close(self) -> None:
         """End its tasks and connections."""
@@ -60,7 +72,8 @@ class SaleCounter:
         while True:
             try:
                 async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(self._opening.bring(self.desk.open))
+                    if self._opening is not None:
+                        tasks.create_task(self._opening.bring(self.desk.open))
                     tasks.create_task(self.writer.run())
             except* Exception:
                 # A sale that stops in its first second is worse than one that tries again.

@@ -15,7 +15,7 @@ from controlplane.domain.admission.flash_sale.policy import Challenge, FlashSale
 from controlplane.domain.admission.flash_sale.replay import Replay
 from gateway.admission.flash_sale import pages
 from gateway.admission.flash_sale.funnel import Funnel, Layer
-from gateway.admission.flash_sale.order_desk import OrderDesk, read_form
+from gateway.admission.flash_sale.order_desk import OrderDesk, OrderForm, read_form
 from gateway.admission.flash_sale.pages import Page
 from gateway.admission.flash_sale.writer import Writer
 
@@ -94,12 +94,19 @@ class Desk:
         if last is not None:
             self.funnel.count(Layer.SITE, last.outcome)
             return last
-        told = self._objection(buyer, body, now_s)
+        told = self.objection(buyer, read_form(body), now_s)
         if told is None:
             return self._take(buyer, key, now_s)
         self._users.remember(key, told, now_s)
         self.funnel.count(Layer.SERVICE, told.outcome)
         return told
+
+    def objection(self, buyer: Buyer, sent: OrderForm, now_s: float) -> Page | None:
+        """Why an order is not taken; None when it is."""
+        closed = self._closed(now_s)
+        if closed is not None or self.opening is None:
+            return closed or pages.NOT_HERE
+        return self._orders.objection(self.opening, buyer.user, sent, now_s)
 
     def open(self, opening: Opening) -> None:
         """Sell from now on: what was told before no longer counts."""
@@ -133,12 +140,6 @@ class Desk:
             return self._ended
         ticket = tickets.ticket(self.opening.key, buyer.user, given_ms)
         return pages.form(ticket, self._question(self.opening, buyer.user), self._kept(ticket))
-
-    def _objection(self, buyer: Buyer, body: bytes, now_s: float) -> Page | None:
-        closed = self._closed(now_s)
-        if closed is not None or self.opening is None:
-            return closed or pages.NOT_HERE
-        return self._orders.objection(self.opening, buyer.user, read_form(body), now_s)
 
     async def _take(self, buyer: Buyer, key: str, now_s: float) -> Page:
         told = await self._orders.take(buyer.user)
