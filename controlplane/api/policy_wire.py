@@ -22,6 +22,7 @@ from controlplane.domain.errors import Invalid
 from controlplane.engine.policy_reports import PolicyReport
 
 MOST_UNREADABLE = 100
+MOST_NUMBER = 2**63
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Words = Annotated[Text, Field(max_length=500)]
 State = Annotated[dict[str, dict[str, Any]], Field(max_length=100)]
@@ -206,6 +207,10 @@ def _facts(policy: Policy | None, name: str, given: Mapping[str, Any]) -> Any:
             "policy_state_invalid",
             f"state of {name} has {unknown[0][:80]!r}; a {policy.kind} has {', '.join(known)}",
         )
+    if _largest(given) > MOST_NUMBER:
+        raise Invalid(
+            "policy_state_invalid", f"state of {name} has a whole number beyond {MOST_NUMBER}"
+        )
     try:
         return TypeAdapter(kind).validate_python(dict(given))
     except ValidationError as error:
@@ -214,3 +219,12 @@ def _facts(policy: Policy | None, name: str, given: Mapping[str, Any]) -> Any:
         raise Invalid(
             "policy_state_invalid", f"{place} in the state of {name}: {first['msg']}"
         ) from error
+
+
+def _largest(given: object) -> int:
+    """The largest whole number within JSON, without its sign; deciders make floats of them."""
+    if isinstance(given, Mapping):
+        return max(map(_largest, given.values()), default=0)
+    if isinstance(given, list):
+        return max(map(_largest, given), default=0)
+    return abs(given) if isinstance(given, int) else 0

@@ -123,6 +123,7 @@ async def test_a_dry_run_tells_who_says_what_and_changes_nothing(
         ({"gone": {}}, "which no policy is called"),
         ({"edge": {"bodies": 1}}, "a protection has body_bytes"),
         ({"edge": {"body_bytes": "many"}}, "body_bytes in the state of edge"),
+        ({"edge": {"body_bytes": [[{"a": 10**30}]]}}, "a whole number beyond"),
     ],
 )
 async def test_a_state_that_no_policy_has_is_refused(
