@@ -12,8 +12,8 @@ from prometheus_client import CollectorRegistry, Gauge, ProcessCollector
 from controlplane.domain.admission.section import Received
 from controlplane.domain.errors import Retryable
 from controlplane.domain.routing.matching.table import Table
-from gateway.admission.flash_sale.opening import OpeningOptions
 from gateway.admission.judging import Judge
+from gateway.admission.opening_options import OpeningOptions
 from gateway.admission.pipeline import Pipeline
 from gateway.admission.registry import MAKERS
 from gateway.admission.surroundings import Surroundings

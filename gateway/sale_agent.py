@@ -15,8 +15,8 @@ from controlplane.domain.admission.policy import Mode
 from controlplane.domain.admission.section import Received
 from controlplane.domain.errors import Retryable
 from gateway.admission.flash_sale.host import SaleHost
-from gateway.admission.flash_sale.opening import OpeningOptions
 from gateway.admission.flash_sale.sale_metrics import SaleMetrics
+from gateway.admission.opening_options import OpeningOptions
 from gateway.direct_http import DirectServer
 from gateway.options import Place
 from gateway.policy_file import policy_file

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from controlplane.domain.admission.asking import Asked
 from gateway.admission.enforcing import Answer
-from gateway.admission.flash_sale.opening import OpeningOptions
+from gateway.admission.opening_options import OpeningOptions
 from gateway.state.shared import SharedState
 
 Fetch = Callable[[Asked], Awaitable[Answer]]

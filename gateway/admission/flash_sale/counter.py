@@ -13,11 +13,12 @@ from controlplane.domain.admission.flash_sale.life import Phase
 from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
 from gateway.admission.flash_sale.desk import Desk
 from gateway.admission.flash_sale.funnel import Funnel
-from gateway.admission.flash_sale.opening import OpeningKeeper, OpeningOptions
+from gateway.admission.flash_sale.opening import OpeningKeeper
 from gateway.admission.flash_sale.order_desk import OrderDesk
 from gateway.admission.flash_sale.shop import Shop
 from gateway.admission.flash_sale.stock import Stock
 from gateway.admission.flash_sale.writer import Writer
+from gateway.admission.opening_options import OpeningOptions
 from gateway.state.shared import SharedState
 
 log = structlog.get_logger()

@@ -18,8 +18,8 @@ from gateway.admission.flash_sale import pages
 from gateway.admission.flash_sale.counter import SaleCounter
 from gateway.admission.flash_sale.desk import Buyer, Desk
 from gateway.admission.flash_sale.funnel import Layer
-from gateway.admission.flash_sale.opening import OpeningOptions
 from gateway.admission.flash_sale.pages import Page
+from gateway.admission.opening_options import OpeningOptions
 from gateway.direct_http import Call
 from gateway.state.shared import SharedState
 

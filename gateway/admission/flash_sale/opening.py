@@ -9,8 +9,6 @@ import json
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import quote
 
 import httpx
@@ -20,7 +18,7 @@ from controlplane.domain import canonical
 from controlplane.domain.admission.flash_sale.life import Opening
 from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
 from controlplane.domain.errors import ControlPlaneError, Invalid, Refused, Retryable
-from gateway.polling import Source
+from gateway.admission.opening_options import OpeningOptions
 from gateway.whole_file import read_whole, sync_folder, write_whole
 
 log = structlog.get_logger()
@@ -34,14 +32,6 @@ EARLY_S = 4.0
 LONGEST_WAIT_S = 30.0
 ANSWER_S = 3.0
 TOO_EARLY = 425
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpeningOptions:
-    """Where openings come from and where they are kept."""
-
-    source: Source
-    folder: Path
 
 
 class _TooEarly(Retryable):

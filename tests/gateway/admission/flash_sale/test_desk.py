@@ -21,7 +21,7 @@ from controlplane.domain.errors import Retryable
 from gateway.admission.flash_sale.counter import SaleCounter
 from gateway.admission.flash_sale.funnel import Layer
 from gateway.admission.flash_sale.host import SaleHost
-from gateway.admission.flash_sale.opening import OpeningOptions
+from gateway.admission.opening_options import OpeningOptions
 from gateway.direct_http import Call
 from gateway.polling import Source
 from gateway.state.shared import SharedState, in_memory

@@ -13,7 +13,8 @@ import structlog
 
 from controlplane.domain.admission.flash_sale.life import Opening
 from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
-from gateway.admission.flash_sale.opening import OpeningKeeper, OpeningOptions
+from gateway.admission.flash_sale.opening import OpeningKeeper
+from gateway.admission.opening_options import OpeningOptions
 from gateway.direct_http import Call, DirectServer, wire
 from gateway.polling import Source
 
