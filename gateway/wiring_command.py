@@ -6,14 +6,17 @@ Nothing is asked and nothing is changed.
 import argparse
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from controlplane.domain.errors import Invalid
+from gateway.admission.session_queue.signing import jwk_set
 from gateway.options import place
 from gateway.wiring.caddy import caddy
 from gateway.wiring.envoy import envoy
 from gateway.wiring.haproxy import haproxy
 from gateway.wiring.nginx import nginx
 from gateway.wiring.plan import Plan, WhenAway
+from gateway.wiring.tickets import require_no_tickets
 from gateway.wiring.traefik import traefik
 
 PLANES: Mapping[str, Callable[[Plan], str]] = {
@@ -23,6 +26,7 @@ PLANES: Mapping[str, Callable[[Plan], str]] = {
     "nginx": nginx,
     "traefik": traefik,
 }
+CHECK_TICKETS = frozenset({"envoy", "haproxy"})
 
 
 def wiring(arguments: Sequence[str]) -> str:
@@ -40,8 +44,31 @@ def wiring(arguments: Sequence[str]) -> str:
         spare=place(given.spare),
         when_away=WhenAway(given.when_away),
         headers=tuple(given.header),
+        queues=_queues(given),
+        ticket_keys=_ticket_keys(given),
+        key_folder=given.key_folder,
     )
+    if given.plane not in CHECK_TICKETS:
+        require_no_tickets(plan, given.plane)
     return PLANES[given.plane](plan)
+
+
+def _queues(given: argparse.Namespace) -> tuple[str, ...]:
+    for name in given.queue:
+        if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name):
+            raise Invalid("option_invalid", f"--queue is {name[:80]!r}; give the policy's name")
+    if bool(given.queue) != bool(given.ticket_key):
+        raise Invalid(
+            "option_invalid", "--queue and --ticket-key go together: whose tickets, and their key"
+        )
+    return tuple(given.queue)
+
+
+def _ticket_keys(given: argparse.Namespace) -> str:
+    try:
+        return jwk_set([file.read_bytes() for file in given.ticket_key])
+    except OSError as error:
+        raise Invalid("option_invalid", f"--ticket-key cannot be read: {error}") from error
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,6 +89,25 @@ def _parser() -> argparse.ArgumentParser:
         "--spare",
         default="127.0.0.1:18004",
         help="free address where nginx and Caddy speak for an agent that is away [%(default)s]",
+    )
+    parser.add_argument(
+        "--queue",
+        action="append",
+        default=[],
+        help="a session queue whose tickets the proxy checks by itself (Envoy, HAProxy)",
+    )
+    parser.add_argument(
+        "--ticket-key",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="--ticket-key of the agents, or its public half; repeatedly while keys change",
+    )
+    parser.add_argument(
+        "--key-folder",
+        default="/etc/haproxy",
+        help="where HAProxy finds the files of keys [%(default)s]",
     )
     parser.add_argument(
         "--header", action="append", default=[], help="a further header that policies set"

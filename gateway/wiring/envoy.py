@@ -11,6 +11,7 @@ import yaml
 
 from gateway.forward_auth.questions import ENVOY_PREFIX, HEALTH_PATH
 from gateway.wiring.plan import TIMEOUT_MS, TO_CLIENT, TO_CLIENT_PREFIXES, TO_SERVICE, Plan
+from gateway.wiring.tickets import PER_ROUTE, ticket_filter, unless_admitted
 
 CLUSTER = "signalbox_agent"
 TYPE = "type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz"
@@ -29,12 +30,22 @@ NOTES = """\
 
 def envoy(plan: Plan) -> str:
     """Both parts as YAML."""
-    parts = {"http_filters": [http_filter(plan)], "clusters": [cluster(plan)]}
-    return NOTES + yaml.safe_dump(parts, sort_keys=False, width=100)
+    parts = {"http_filters": http_filters(plan), "clusters": [cluster(plan)]}
+    notes = NOTES + (PER_ROUTE if len(plan.queues) > 1 else "")
+    return notes + yaml.safe_dump(parts, sort_keys=False, width=100)
+
+
+def http_filters(plan: Plan) -> list[Mapping[str, Any]]:
+    """The filters in their order: who holds a valid ticket is not asked about."""
+    if not plan.queues:
+        return [http_filter(plan)]
+    asks = http_filter(plan)
+    config = {**asks["typed_config"], "filter_enabled_metadata": unless_admitted()}
+    return [ticket_filter(plan), {**asks, "typed_config": config}]
 
 
 def http_filter(plan: Plan) -> Mapping[str, Any]:
-    """The filter."""
+    """The filter that asks."""
     on_success = [{"exact": name} for name in TO_CLIENT]
     on_success += [{"prefix": prefix} for prefix in TO_CLIENT_PREFIXES]
     to_service = [{"prefix": TO_SERVICE}, *({"exact": name} for name in plan.headers)]

@@ -1,13 +1,17 @@
-"""HAProxy: it asks nobody, so requests go through the agent's own proxy while it is well."""
+"""HAProxy: it asks nobody, so requests go through the agent's own proxy while it is well.
+
+Who holds a ticket of a session queue goes straight to the service.
+"""
 
 from gateway.wiring.plan import Plan, at
+from gateway.wiring.tickets import haproxy_lines, key_files
 
 TEXT = """\
 # HAProxy has no forward-auth of its own: requests go through the agent's proxy (--proxy of
 # `signalbox gateway run`), which asks the policies and passes on to the service.
-# In the frontend, before its default_backend:
+{files}# In the frontend, before its default_backend:
     http-request del-header x-admission- -m beg
-{refuse}    use_backend signalbox_agent if {{ nbsrv(signalbox_agent) gt 0 }}
+{tickets}{refuse}    use_backend signalbox_agent if {{ nbsrv(signalbox_agent) gt 0 }}{unless}
 
 # A backend beside the others:
 backend signalbox_agent
@@ -15,9 +19,24 @@ backend signalbox_agent
     timeout connect 20ms
     server agent {agent} check inter 250ms fall 2 rise 1
 """
-REFUSE = "    http-request return status 503 hdr retry-after 1 if { nbsrv(signalbox_agent) eq 0 }\n"
+INSIDE = " !{ var(txn.inside) -m found }"
+REFUSE = (
+    "    http-request return status 503 hdr retry-after 1 if {{ nbsrv(signalbox_agent) eq 0 }}{}\n"
+)
 
 
 def haproxy(plan: Plan) -> str:
-    """Lines for a frontend, and a backend."""
-    return TEXT.format(agent=at(plan.agent), refuse="" if plan.admits else REFUSE)
+    """Lines for a frontend, a backend, and files of keys as comments."""
+    unless = INSIDE if plan.queues else ""
+    return TEXT.format(
+        agent=at(plan.agent),
+        files="".join(_file(name, text) for name, text in key_files(plan)) if plan.queues else "",
+        tickets="".join(f"    {line}\n" for line in haproxy_lines(plan)),
+        refuse="" if plan.admits else REFUSE.format(unless),
+        unless=unless,
+    )
+
+
+def _file(name: str, text: str) -> str:
+    lines = "".join(f"#   {line}\n" for line in text.splitlines())
+    return f"# Put this into {name}:\n{lines}"

@@ -6,7 +6,7 @@ here and not by the library: a ticket that is over still says who shows it.
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import jwt
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -17,6 +17,7 @@ from controlplane.domain.admission.session_queue.tickets import ISSUER
 from controlplane.domain.errors import Invalid
 
 ALGORITHM = "ES256"
+CURVE, OTHER_KIND = "secp256r1", "it is of another kind than P-256"
 # Checking a signature takes 100 microseconds; a session shows its ticket with each request.
 REMEMBERED = 10_000
 LONGEST_TOKEN = 4_096
@@ -35,6 +36,18 @@ def new_key() -> bytes:
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
+
+
+def jwk_set(files: Iterable[bytes]) -> str:
+    """Public keys as a JWK set (JSON), for proxies and for `keys` of the policy.
+
+    Args:
+        files: PEM of P-256 keys, private or public.
+
+    Raises:
+        Invalid: `ticket_key_invalid`.
+    """
+    return json.dumps({"keys": [_jwk(_public_key(pem)) for pem in files]})
 
 
 class Signer:
@@ -56,12 +69,6 @@ class Signer:
         self.id = _key_id(public)
         self._keys: dict[str, object] = {**_keys_of(others), self.id: public}
         self._read: OrderedDict[str, Mapping[str, object]] = OrderedDict()
-
-    @property
-    def public(self) -> str:
-        """The public key as a JWK set, for `keys` of the policy."""
-        written = jwt.algorithms.ECAlgorithm.to_jwk(self._private.public_key(), as_dict=True)
-        return json.dumps({"keys": [{**written, "kid": self.id, "alg": ALGORITHM, "use": "sig"}]})
 
     def sign(self, claims: dict[str, object]) -> str:
         """A token with these claims."""
@@ -98,13 +105,30 @@ class Signer:
         return found
 
 
+def _jwk(public: ec.EllipticCurvePublicKey) -> dict[str, object]:
+    written = jwt.algorithms.ECAlgorithm.to_jwk(public, as_dict=True)
+    return {**written, "kid": _key_id(public), "alg": ALGORITHM, "use": "sig"}
+
+
+def _public_key(pem: bytes) -> ec.EllipticCurvePublicKey:
+    if b"PUBLIC KEY" not in pem:
+        return _private_key(pem).public_key()
+    try:
+        key = serialization.load_pem_public_key(pem)
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise _invalid("it is no public key in PEM") from error
+    if not isinstance(key, ec.EllipticCurvePublicKey) or key.curve.name != CURVE:
+        raise _invalid(OTHER_KIND)
+    return key
+
+
 def _private_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
     try:
         key = serialization.load_pem_private_key(pem, None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise _invalid("it is no private key in PEM without a password") from error
-    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name != "secp256r1":
-        raise _invalid("it is of another kind than P-256")
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name != CURVE:
+        raise _invalid(OTHER_KIND)
     return key
 
 

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from controlplane.domain.admission.session_queue.tickets import Ticket, audiences, claims
 from controlplane.domain.errors import Invalid
-from gateway.admission.session_queue.signing import REMEMBERED, Signer, new_key
+from gateway.admission.session_queue.signing import REMEMBERED, Signer, jwk_set, new_key
 
 QUEUE = audiences("seats")
 TICKET = Ticket(session="abc", admitted=True, issued_s=1_000, expires_s=1_020, entered_s=1_000)
@@ -29,14 +29,21 @@ def test_what_was_signed_is_read_again_whatever_its_time() -> None:
 
 
 def test_another_key_is_believed_when_the_policy_names_it() -> None:
-    one, other = Signer(new_key(), QUEUE), new_key()
-    token = one.sign(claims("seats", TICKET))
+    key, other = new_key(), new_key()
+    token = Signer(key, QUEUE).sign(claims("seats", TICKET))
     assert Signer(other, QUEUE).read(token) is None
-    assert Signer(other, QUEUE, one.public).read(token) == claims("seats", TICKET)
+    assert Signer(other, QUEUE, jwk_set([key])).read(token) == claims("seats", TICKET)
 
 
 def test_the_public_key_is_one_that_proxies_read() -> None:
-    (key,) = json.loads(Signer(new_key(), QUEUE).public)["keys"]
+    private = new_key()
+    loaded = serialization.load_pem_private_key(private, None)
+    public = loaded.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    key, same = json.loads(jwk_set([private, public]))["keys"]
+    assert key == same
+    assert key["kid"] == Signer(private, QUEUE).id
     assert {name: key[name] for name in ("kty", "crv", "alg", "use")} == {
         "kty": "EC",
         "crv": "P-256",
@@ -86,6 +93,20 @@ def test_memory_is_bounded() -> None:
 def test_keys_of_another_kind_are_refused(private: bytes) -> None:
     with pytest.raises(Invalid, match="openssl"):
         Signer(private, QUEUE)
+
+
+@pytest.mark.parametrize(
+    "public",
+    [
+        b"-----BEGIN PUBLIC KEY-----",
+        ed25519.Ed25519PrivateKey.generate()
+        .public_key()
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo),
+    ],
+)
+def test_public_keys_of_another_kind_are_refused(public: bytes) -> None:
+    with pytest.raises(Invalid, match=r"public key|P-256"):
+        jwk_set([public])
 
 
 @pytest.mark.parametrize("keys", ["x", "[]", "{}", '{"keys": [{"kty": "EC"}]}'])
