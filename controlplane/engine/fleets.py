@@ -6,7 +6,7 @@ every change is audited in the transaction that stores it, with the revisions of
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from controlplane.domain import canonical
@@ -14,8 +14,6 @@ from controlplane.domain.access import AuditEntry, Principal
 from controlplane.domain.admission.flash_sale.life import Correction
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import Conflict, Invalid, Refused
-from controlplane.domain.findings import Observation, Source
-from controlplane.domain.fleet_policies import unknown_references
 from controlplane.domain.routing.life.checks import HeldChange
 from controlplane.domain.routing.life.revision import RouteRevision
 from controlplane.domain.suspicion.limits import SuspicionLimits
@@ -29,12 +27,11 @@ from controlplane.engine.fleet_change import (
     revisions,
 )
 from controlplane.engine.fleet_difference import ChangeLine
+from controlplane.engine.fleet_findings import FleetFindings
 from controlplane.engine.fleet_guard import FleetGuard
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments
 from controlplane.ports.stores import FleetStore, StoredFleet
-
-CHECKS, POLICIES = "checks", "policies"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +74,7 @@ class Fleets:
         # came back older. A generation is never given twice.
         self._stored = 0
         self._known = 0
-        self._findings = instruments.findings
-        self._held: tuple[Observation, ...] = ()
+        self._findings = FleetFindings(instruments.findings)
         # Reviewed changes of frozen sales; `engine.sales` has them.
         self.corrections: Callable[[], tuple[Correction, ...]] = tuple
         # One change at a time, each on top of the one before.
@@ -102,7 +98,7 @@ class Fleets:
             self._guard.store_behind(stored.generation, self._current.generation)
         else:
             self._current = stored
-            self._tell_policies()
+            self._findings.in_force(self._current.fleet)
         self._known = max(self._known, stored.generation)
 
     def confirm(self, generation: int) -> None:
@@ -155,7 +151,7 @@ class Fleets:
 
     async def _apply(self, edit: Edit, *, force: bool) -> FleetChange:
         current, found = await self._judged(edit.change, edit.expected_generation)
-        self._tell(observations(found))
+        self._findings.held(observations(found))
         if not found.lines:
             self._guard.unchanged()
             return _change(current, found)
@@ -187,8 +183,7 @@ class Fleets:
                     self._guard.check(current.fleet, found.fleet, edit.author)
                 try:
                     await self._put(current, found, edit)
-                    # What a file could not do to this item is answered by this change.
-                    self._tell(one for one in self._held if one.subject != edit.subject)
+                    self._findings.answered(edit.subject)
                 except Conflict:
                     # Another writer was faster: on top of his fleet it may still be what is wanted.
                     if last or edit.expected_generation is not None:
@@ -196,16 +191,6 @@ class Fleets:
                 else:
                     return _change(current, found)
         raise AssertionError("the last try returns or raises")
-
-    def _tell(self, held: Iterable[Observation]) -> None:
-        """Keep what checks held back as findings, in place of those before."""
-        self._held = tuple(held)
-        self._findings.report(Source.FLEET, self._held, scope=CHECKS)
-
-    def _tell_policies(self) -> None:
-        """Keep what policies name and nobody declares as findings, as the fleet in force is."""
-        found = unknown_references(self._current.fleet)
-        self._findings.report(Source.FLEET, found, scope=POLICIES)
 
     async def _judged(
         self, change: Callable[[Fleet], Fleet], expected_generation: int | None
@@ -245,7 +230,7 @@ class Fleets:
         published = tuple(revisions(current.fleet, found, edit.event, entry))
         self._current = await self._replace(found.fleet, audit, published)
         self._known = self._stored = self._current.generation
-        self._tell_policies()
+        self._findings.in_force(self._current.fleet)
         self._pokes.poke(Trigger.OPERATOR)
 
     async def _replace(

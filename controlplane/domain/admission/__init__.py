@@ -2,5 +2,6 @@
 
 `policy` what is declared and where it is attached; `asking` the question and the answer that all
 kinds share; one module (or a few of one name) for each kind, each a pure state machine that is
-told the time. Gateways enforce them; the control plane serves them and answers dry runs.
+told the time. `section` is how gateways read what is served, `trial` a dry run, `presets` are
+ready-made policies. Gateways enforce them; the control plane serves them and answers dry runs.
 """
