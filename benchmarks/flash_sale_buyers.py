@@ -45,11 +45,6 @@ class Line(asyncio.Protocol):
         self._asked.append(took)
         self._transport.write(request)
 
-    def close(self) -> None:
-        """End it."""
-        if self._transport is not None:
-            self._transport.close()
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
 
@@ -85,6 +80,7 @@ class Crowd:
         self.direct: bool = told.get("direct", False)
         self.loop = asyncio.get_running_loop()
         self.lines: dict[int, list[Line]] = {port: [] for port in self.ports}
+        self.idle: dict[int, list[Line]] = {port: [] for port in self.ports}
         self.purchase = b""
         self.answers: Counter[str] = Counter()
         self.accepted: dict[str, str] = {}
@@ -99,6 +95,15 @@ class Crowd:
             for _ in range(LINES):
                 lines.append(await self.line(port))
 
+    async def line_of_order(self, port: int) -> Line:
+        """A line to a node on which nobody waits for an order."""
+        idle = self.idle[port]
+        while idle:
+            line = idle.pop()
+            if line.up:
+                return line
+        return await self.line(port)
+
     async def line(self, port: int) -> Line:
         """A line to a node."""
         _, line = await self.loop.create_connection(Line, "127.0.0.1", port)
@@ -108,8 +113,10 @@ class Crowd:
         """Let everybody come, and wait until everybody has an answer."""
         shift_s = self.loop.time() - time.time()
         began_s = self.opens_at_s + shift_s
+        # So that the last press comes before the time is over.
+        over_s = self.over_s - PRESS_WITHIN_S
         for number in range(self.buyers):
-            comes_s = began_s + self.over_s * number / self.buyers
+            comes_s = began_s + over_s * number / self.buyers
             buyer = Buyer(self, number)
             self.loop.call_at(comes_s, buyer.buy_directly if self.direct else buyer.look)
         async with asyncio.timeout(
@@ -224,17 +231,16 @@ class Buyer:
         crowd.settled(outcome, asked_s)
 
     async def _sent(self, request: bytes, turn: int) -> tuple[int, bytes]:
-        ports = self.crowd.ports
+        port = self.crowd.ports[(self.number + turn) % len(self.crowd.ports)]
         future: asyncio.Future[tuple[int, bytes]] = self.crowd.loop.create_future()
         try:
-            line = await self.crowd.line(ports[(self.number + turn) % len(ports)])
+            line = await self.crowd.line_of_order(port)
         except OSError:
             return 0, b""
         line.ask(request, lambda status, answer: future.set_result((status, answer)))
-        try:
-            return await future
-        finally:
-            line.close()
+        answered = await future
+        self.crowd.idle[port].append(line)
+        return answered
 
     def _ask(self, target: bytes, took: Took) -> None:
         line = self.crowd.pick(self.number)

@@ -9,7 +9,7 @@ import time
 
 import structlog
 
-from controlplane.domain.admission.flash_sale.life import Phase
+from controlplane.domain.admission.flash_sale.life import Opening, Phase
 from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
 from gateway.admission.flash_sale.desk import Desk
 from gateway.admission.flash_sale.funnel import Funnel
@@ -55,6 +55,11 @@ class SaleCounter:
         """Where the sale stands now."""
         return self.desk.phase(time.time())
 
+    def open(self, opening: Opening) -> None:
+        """Sell from now on."""
+        self.desk.open(opening)
+        self.writer.opened.set()
+
     def give_back(self, order: str) -> None:
         """Free an order's part of the stock, without waiting for it."""
         task = asyncio.create_task(self.stock.give_back(order))
@@ -74,7 +79,7 @@ class SaleCounter:
             try:
                 async with asyncio.TaskGroup() as tasks:
                     if self._opening is not None:
-                        tasks.create_task(self._opening.bring(self.desk.open))
+                        tasks.create_task(self._opening.bring(self.open))
                     tasks.create_task(self.writer.run())
             except* Exception:
                 # A sale that stops in its first second is worse than one that tries again.

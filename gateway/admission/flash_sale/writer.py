@@ -34,6 +34,8 @@ class Writer:
         self._orders = Orders(batch=policy.batch, most=policy.most_waiting)
         self._fates: dict[str, asyncio.Future[Fate]] = {}
         self._wake = asyncio.Event()
+        # Nobody has news of a sale before it is open.
+        self.opened = asyncio.Event()
         self._moved = False
 
     @property
@@ -98,6 +100,7 @@ class Writer:
                 await self._stock.give_back(order.id)
 
     async def _hear(self) -> None:
+        await self.opened.wait()
         while True:
             await asyncio.sleep(NEWS_S)
             if not self.sold_out and await self._stock.gone():
@@ -105,6 +108,7 @@ class Writer:
 
     async def _recover(self) -> None:
         # A node that died between its part and the shop has left a hole in the shared count.
+        await self.opened.wait()
         while True:
             await asyncio.sleep(LULL_S)
             moved, self._moved = self._moved, False

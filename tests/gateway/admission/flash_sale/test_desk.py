@@ -73,7 +73,7 @@ async def _node(
 
 def _open(host: SaleHost) -> SaleCounter:
     counter = host.counters["phones"]
-    counter.desk.open(_opening(counter.policy))
+    counter.open(_opening(counter.policy))
     return counter
 
 

@@ -52,7 +52,7 @@ async def _guard(state: SharedState | None = None, **changes: object) -> AsyncIt
 
 def _open(guard: FlashSale) -> None:
     policy = guard._counter.policy
-    guard._counter.desk.open(
+    guard._counter.open(
         Opening(
             sale="phones",
             item=policy.item,
