@@ -6,10 +6,12 @@ state does; a call that is none of the dialects is told which there are.
 
 import asyncio
 import ipaddress
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import structlog
 from aiohttp import web
 from multidict import CIMultiDict
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -28,13 +30,21 @@ from gateway.forward_auth.questions import (
     Question,
     question,
 )
-from gateway.forward_auth.replies import refused, reply
+from gateway.forward_auth.replies import refused, reply, status_only
+
+log = structlog.get_logger()
 
 ANSWERS_PATH = "/answers/"
 # Answers take a millisecond; those that wait for shared state end within the budget.
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.05, 0.1)
 BACKLOG = 1_024
 KEEP_S = 300.0
+# What a proxy lets in is for policies to judge: no client gets 400 here for a large cookie.
+MOST_FIELD_BYTES = 131_072
+MOST_HEADERS = 1_000
+# What is no HTTP came from a client through a proxy; it is not worth a traceback each time.
+NO_LOG = logging.getLogger("gateway.forward_auth.silent")
+NO_LOG.disabled = True
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 NO_ANSWER = Answer(status=503, headers=(("retry-after", "1"), ("cache-control", "no-store")))
 HERE = Answer(status=200)
@@ -94,7 +104,15 @@ class ForwardAuthDoor:
         Raises:
             OSError: the address cannot be had.
         """
-        self._http = web.Server(self._handle, access_log=None, keepalive_timeout=KEEP_S)
+        self._http = web.Server(
+            self._handle,
+            access_log=None,
+            logger=NO_LOG,
+            keepalive_timeout=KEEP_S,
+            max_line_size=MOST_FIELD_BYTES,
+            max_field_size=MOST_FIELD_BYTES,
+            max_headers=MOST_HEADERS,
+        )
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
             self._http, self._options.host, self._options.port, backlog=BACKLOG
@@ -119,7 +137,11 @@ class ForwardAuthDoor:
         asked = question(_call(request, target), self._trusted)
         if asked is None:
             return _response(UNKNOWN)
-        answer = await self._answer(asked)
+        try:
+            answer = await self._answer(asked)
+        except Exception:
+            log.exception("forward_auth.fault", dialect=asked.dialect.value)
+            answer = status_only(NO_ANSWER, self._parked) if asked.takes_status_only else NO_ANSWER
         self._answers.labels(asked.dialect.value, answer.status).inc()
         self._took.labels(asked.dialect.value).observe(time.monotonic() - began_s)
         return _response(answer)

@@ -60,6 +60,11 @@ class Question:
     dialect: Dialect
     request: Request | Refusal
 
+    @property
+    def takes_status_only(self) -> bool:
+        """Whether the proxy takes nothing of an answer but its status."""
+        return self.dialect is Dialect.AUTH_REQUEST
+
 
 def question(call: Call, trusted: Networks) -> Question | None:
     """The request that a call is about; None when it is none of the three."""

@@ -3,6 +3,7 @@
 import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 FOR, PROTO, HOST = "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"
 # What names a client or a host in place of us; an upstream may believe any of them.
@@ -71,6 +72,8 @@ def _within(text: str, networks: Networks) -> bool:
     return address is not None and any(address in network for network in networks)
 
 
+# Reading an address costs more than comparing it, and a proxy's own comes with every request.
+@lru_cache(maxsize=4_096)
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return ipaddress.ip_address(text)
