@@ -21,8 +21,8 @@ BROWSERS = (
 )
 TOOLS = ("python-requests/2.32", "curl/8.5.0", "Go-http-client/1.1")
 PAGES = 2_000
-# The sale opens after so long.
-OPENS_S = 120.0
+# The sale opens after this part of the time.
+OPENS = 0.2
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -46,11 +46,13 @@ class Wave:
     Attributes:
         clients: people and bots together; bots: share of them, 0..1.
         lasts_s: from the first request to the last.
+        haste: how many times faster than usual bots are.
     """
 
     clients: int = 1_000
     bots: float = 0.05
     lasts_s: float = 600.0
+    haste: float = 1.0
 
 
 def traffic(wave: Wave, seed: int) -> list[Sent]:
@@ -60,25 +62,25 @@ def traffic(wave: Wave, seed: int) -> list[Sent]:
     bots = round(wave.clients * wave.bots)
     makers = [_poller, _scraper, _sniper, _stuffer, _sleeper]
     sources = [
-        makers[at % len(makers)](_Client(f"b{at}", rng, numbers, wave.lasts_s))
-        for at in range(bots)
+        makers[at % len(makers)](_Client(f"b{at}", rng, numbers, wave)) for at in range(bots)
     ]
     sources += [
-        _shopper(_Client(f"s{at}", rng, numbers, wave.lasts_s)) for at in range(wave.clients - bots)
+        _shopper(_Client(f"s{at}", rng, numbers, wave)) for at in range(wave.clients - bots)
     ]
-    return list(heapq.merge(*(sorted(source) for source in sources)))
+    merged = heapq.merge(*(sorted(source) for source in sources))
+    return [one for one in merged if one.at_s <= wave.lasts_s]
 
 
 class _Client:
     """Somebody who sends requests."""
 
-    def __init__(
-        self, user: str, rng: random.Random, numbers: "count[int]", lasts_s: float
-    ) -> None:
+    def __init__(self, user: str, rng: random.Random, numbers: "count[int]", wave: Wave) -> None:
         self.user = user
         self.rng = random.Random(rng.getrandbits(64))
         self.bot = user.startswith("b")
-        self.lasts_s = lasts_s
+        self.lasts_s = wave.lasts_s
+        self.haste = wave.haste
+        self.opens_s = OPENS * wave.lasts_s
         self._numbers = numbers
         tools = TOOLS if self.bot and self.rng.random() < 0.3 else BROWSERS
         self.agent = self.rng.choice(tools)
@@ -101,7 +103,7 @@ def _shopper(client: _Client) -> Iterator[Sent]:
     # Some come for the opening.
     eager = rng.random() < 0.3
     if eager:
-        at_s = OPENS_S - rng.uniform(0.0, 60.0)
+        at_s = rng.uniform(max(0.0, client.opens_s - 60.0), client.opens_s)
     for _ in range(rng.randrange(2, 15)):
         yield from _page(client, at_s, "item", f"/item/{rng.randrange(PAGES)}")
         at_s += 2.0 + rng.lognormvariate(2.0, 1.0)
@@ -109,7 +111,7 @@ def _shopper(client: _Client) -> Iterator[Sent]:
             failed = rng.random() < 0.2
             yield client.sends(at_s, "login", "/login", 401 if failed else 200)
             at_s += rng.uniform(4.0, 15.0)
-        if eager and abs(at_s - OPENS_S) < 15.0:
+        if eager and abs(at_s - client.opens_s) < 15.0:
             for _ in range(rng.randrange(3, 12)):
                 yield client.sends(at_s, "item", "/item/7")
                 at_s += rng.uniform(0.8, 2.0)
@@ -125,7 +127,7 @@ def _steady(client: _Client, rate_rps: float) -> Iterator[float]:
     at_s = client.rng.uniform(0.0, client.lasts_s * 0.2)
     while at_s < client.lasts_s:
         yield at_s
-        at_s += client.rng.uniform(0.7, 1.3) / rate_rps
+        at_s += client.rng.uniform(0.7, 1.3) / (rate_rps * client.haste)
 
 
 def _poller(client: _Client) -> Iterator[Sent]:
@@ -139,11 +141,11 @@ def _scraper(client: _Client) -> Iterator[Sent]:
 
 
 def _sniper(client: _Client) -> Iterator[Sent]:
-    at_s = OPENS_S - 2.0
+    at_s = client.opens_s - 2.0
     while at_s < client.lasts_s:
         yield client.sends(at_s, "item", "/item/7")
         yield client.sends(at_s + client.rng.uniform(0.02, 0.4), "order", "/order")
-        at_s += client.rng.uniform(0.5, 2.0)
+        at_s += client.rng.uniform(0.5, 2.0) / client.haste
 
 
 def _stuffer(client: _Client) -> Iterator[Sent]:
