@@ -46,11 +46,13 @@ class ClearanceOptions:
         preflight: one without a binary lets everything pass.
         refusals: where exclusions outlive a restart.
         search_s: for finding the items that the local Envoy refuses.
+        silent_s: without an answer of it, after which nothing waits for one.
     """
 
     preflight: Preflight = field(default_factory=lambda: Preflight(binary=None))
     refusals: RefusalFile = field(default_factory=RefusalFile)
     search_s: float = 4.0
+    silent_s: float = 10.0
 
 
 class Clearance:
@@ -59,11 +61,13 @@ class Clearance:
     def __init__(self, options: ClearanceOptions) -> None:
         self._preflight = options.preflight
         self._file = options.refusals
-        self._search_s = options.search_s
+        self._search_s, self._silent_s = options.search_s, options.silent_s
         self._quarantine = Quarantine()
         self._renderer = Renderer()
         self._passed: Mapping[str, bytes] = {}
         self._unusable = ""
+        # When the local Envoy was asked first of those times that it gave no answer.
+        self._silent_since: float | None = None
         self._loaded = False
         self._left = 0
         # What a try found that had no time to get to its end, by the artifact's version.
@@ -151,7 +155,7 @@ class Clearance:
         while True:
             made = await self._without(artifact, snapshot)
             parts = checked(made)
-            words = await self._words(to_ask_about(parts, self._passed))
+            words = await self._words_soon(to_ask_about(parts, self._passed))
             if words is None:
                 await self._accept(parts, made)
                 return made
@@ -175,6 +179,28 @@ class Clearance:
     def _compiled(self, snapshot: Snapshot) -> Artifact:
         content = self._quarantine.without(snapshot.content)
         return self._renderer.render(marked(snapshot, content, self._quarantine.mark))
+
+    async def _words_soon(self, parts: Sequence[Part]) -> str | None:
+        """As `_words`; a local Envoy that gives no answer for long is no reason to wait for more.
+
+        A failover may be behind it. What is pushed then, real Envoys judge themselves.
+        """
+        now = asyncio.get_running_loop().time
+        since_s = now() if self._silent_since is None else self._silent_since
+        try:
+            words = await self._words(parts)
+        except Retryable:
+            self._silent_since = since_s
+            silent_s = now() - since_s
+            if silent_s < self._silent_s:
+                raise
+            self._unusable = (
+                f"{CHECKER} has given no answer for {silent_s:.0f} s: look at this machine's load "
+                "and memory"
+            )
+            return None
+        self._silent_since = None
+        return words
 
     async def _words(self, parts: Sequence[Part]) -> str | None:
         """The local Envoy's words when it refuses, None when it takes them or cannot be asked."""

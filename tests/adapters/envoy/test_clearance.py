@@ -1,5 +1,6 @@
 """What the local Envoy refuses is left out; everything else is served."""
 
+import asyncio
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -196,6 +197,27 @@ async def test_nothing_is_left_out_unjudged_while_nothing_is_known_to_be_good(
     await hasty.clear(made(SMALL))
     cleared = await hasty.clear(artifact)
     assert served(artifact) - served(cleared) == {"route/bad"}
+
+
+KILLED = "sleep 0.05; kill -9 $$"
+
+
+async def test_an_envoy_that_gives_no_answer_holds_nothing_up_for_long(tmp_path: Path) -> None:
+    preflight = Preflight(binary=binary(tmp_path, KILLED))
+    one = Clearance(ClearanceOptions(preflight=preflight, silent_s=1.0))
+    artifact = made(SMALL)
+    with pytest.raises(Retryable, match="killed"):
+        await one.clear(artifact)
+    assert one.observations(artifact) == ()
+    await asyncio.sleep(1.0)
+    assert await one.clear(artifact) == artifact
+    (found,) = one.observations(artifact)
+    assert found.code == "envoy_preflight_unusable"
+    assert "no answer for" in found.message
+    binary(tmp_path, "exit 0")
+    again = made(with_routes(prefix("new", "web", "/new")), 2)
+    assert await one.clear(again) == again
+    assert one.observations(again) == ()
 
 
 NAMING = (
