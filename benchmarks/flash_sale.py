@@ -81,6 +81,11 @@ class Played:
         return sum(self.orders.get(order) != user for order, user in self.told["accepted"].items())
 
     @property
+    def untold(self) -> int:
+        """Orders that the shop has and whose buyer was not told so in the end."""
+        return len(set(self.orders) - set(self.told["accepted"]))
+
+    @property
     def forms(self) -> int:
         """Forms that were given out."""
         return self.funnel.get(("service", "form"), 0)
@@ -237,6 +242,7 @@ def sale_figures(played: list[Played], direct: Played) -> dict[str, float]:
         "buyers": float(single.told["buyers"]),
         "oversold": float(sum(one.oversold for one in played)),
         "lost_orders": float(sum(one.lost for one in played)),
+        "untold_orders": float(sum(one.untold for one in played)),
         "unsold": float(sum(one.stock - len(one.orders) for one in played[:-1])),
         "unsold_with_faults": float(played[-1].stock - len(played[-1].orders)),
         "transactions_after_sold_out": float(sum(one.late_transactions for one in played)),

@@ -49,6 +49,7 @@ class SaleSite:
     nodes: list[Node]
     redis_port: int
     shop_port: int
+    serve: Child
     redis: Child | None = None
     sales: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -152,6 +153,7 @@ async def sale_site(folder: Path, nodes: int, items: Mapping[str, int]) -> Async
                 ],
                 redis_port=redis,
                 shop_port=shop,
+                serve=children[0],
             )
             await _authorize(site)
             await site.start_redis()

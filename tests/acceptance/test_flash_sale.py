@@ -15,6 +15,7 @@ import pytest
 from benchmarks.flash_sale import Played, Sale, Size, declare, play, strike
 from benchmarks.flash_sale_clock import clock_rates
 from benchmarks.flash_sale_site import SaleSite, sale_site
+from tests.acceptance.served import until
 
 SIZE = Size(
     buyers=1_500,
@@ -99,6 +100,7 @@ async def test_ten_thousand_buyers_of_one_item(tmp_path: Path, record_property: 
         striking = asyncio.create_task(strike(site, opens_at_s))
         hit = await play(site, broken, opens_at_s, SIZE)
         await striking
+        await _without_control_plane(site)
     assert len(played.orders) == 1
     assert played.forms <= 10 * SIZE.nodes
     for each in (played, hit):
@@ -115,9 +117,35 @@ async def test_ten_thousand_buyers_of_one_item(tmp_path: Path, record_property: 
     assert played.share_stopped("service", "shop") >= 95
 
 
+async def _without_control_plane(site: SaleSite) -> None:
+    """An open sale goes on from disk, over a restart too; an opening waits and says so."""
+    opens_at_s = await site.declare("later", "one", 1, in_s=1.5)
+    await site.serve.kill()
+    node = site.nodes[1]
+    assert node.child is not None
+    await node.child.kill()
+    await site.start_node(node)
+    await asyncio.sleep(opens_at_s + 0.2 - time.time())
+    async with httpx.AsyncClient(trust_env=False) as http:
+        at = f"http://127.0.0.1:{node.port}/sales"
+        await until(lambda: _is_up(http, at), "the node is back")
+        broken = (await http.get(f"{at}/broken/script.js")).text
+        assert '"phase":"open"' in broken or '"phase":"sold_out"' in broken
+        later = (await http.get(f"{at}/later/script.js")).text
+        assert '"phase":"waiting"' in later
+        assert '"purchase":null' in later
+    assert "flash_sale.opening_waits" in (site.folder / "node-1.log").read_text()
+
+
+async def _is_up(http: httpx.AsyncClient, at: str) -> bool:
+    answer = await http.get(f"{at}/broken/script.js")
+    return answer.is_success and '"phase":"waiting"' not in answer.text
+
+
 def _whole(played: Played) -> None:
     assert played.told["unanswered"] == 0
     assert (played.oversold, played.lost, played.late_transactions) == (0, 0, 0)
+    assert played.untold == 0
     assert set(played.told["accepted"]) <= set(played.orders)
 
 

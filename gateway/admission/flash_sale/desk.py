@@ -104,7 +104,8 @@ class Desk:
     def objection(self, buyer: Buyer, sent: OrderForm, now_s: float) -> Page | None:
         """Why an order is not taken; None when it is."""
         closed = self._closed(now_s)
-        if closed is not None or self.opening is None:
+        # When all is sold, his order may be among those: whoever has a form may ask.
+        if self.opening is None or closed not in (None, pages.SOLD_OUT):
             return closed or pages.NOT_HERE
         return self._orders.objection(self.opening, buyer.user, sent, now_s)
 

@@ -66,7 +66,7 @@ class OrderDesk:
         """Bring a good order through the shared count, the queue and the shop."""
         order = Order(id=tickets.order_id(self._name, user), user=user)
         if self._writer.sold_out:
-            return pages.SOLD_OUT
+            return await self._after_the_last(order)
         try:
             if not await self._stock.take(order.id):
                 return pages.ENDED
@@ -81,6 +81,15 @@ class OrderDesk:
                 return _told(order, await asyncio.shield(fate))
         except TimeoutError:
             return pages.PENDING
+
+    async def _after_the_last(self, order: Order) -> Page:
+        # Nothing is left, but his may be among those sold: the node that had sent it may have died.
+        if not await self._stock.knows(order.id):
+            return pages.SOLD_OUT
+        try:
+            return _told(order, await self._writer.ask(order))
+        except Retryable:
+            return pages.BUSY
 
     def _solved(self, opening: Opening, user: str, answer: str) -> bool:
         if self._policy.challenge is Challenge.QUIZ:

@@ -53,6 +53,13 @@ class Stock:
                 raise
             return True
 
+    async def knows(self, order: str) -> bool:
+        """Whether an order was let through; False while nobody can tell."""
+        try:
+            return await self._values.get(self._part(order)) is not None
+        except Retryable:
+            return False
+
     async def give_back(self, order: str) -> None:
         """An order came to nothing: its part is free again."""
         with contextlib.suppress(Retryable):

@@ -56,6 +56,14 @@ class Writer:
             self._wake.set()
         return entry, self._fates.get(order.id)
 
+    async def ask(self, order: Order) -> Fate:
+        """What became of an order that another node may have sent; past the queue.
+
+        Raises:
+            Retryable: the shop does not say.
+        """
+        return (await self._shop.write((order,))).fates[order.id]
+
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as tasks:

@@ -320,6 +320,27 @@ async def test_parts_of_a_node_that_died_are_released(tmp_path: Path) -> None:
         assert await counter.stock.take("third")
 
 
+async def test_who_bought_the_last_through_a_node_that_died_is_told_so(tmp_path: Path) -> None:
+    state = in_memory(time.monotonic)
+    async with (
+        shop_server(left=1) as shop,
+        _node(_policy(shop, stock=1), tmp_path, state) as one,
+        _node(_policy(shop, stock=1), tmp_path, state) as two,
+    ):
+        _open(one)
+        counter = _open(two)
+        ticket = (await _asked(two, "form", "ann"))[1]["ticket"]
+        other = (await _asked(two, "form", "bob"))[1]["ticket"]
+        assert await _bought(one, "ann") == "accepted"
+        async with asyncio.timeout(2):
+            while not counter.writer.sold_out:
+                await asyncio.sleep(0.02)
+        # She never got the answer of the first node.
+        assert (await _asked(two, "order", "ann", ticket=ticket))[0] == 201
+        assert (await _asked(two, "order", "bob", ticket=other))[1]["outcome"] == "sold_out"
+        assert len(shop.bought) == 1
+
+
 async def test_a_changed_sale_is_served_anew_and_a_removed_one_is_gone(tmp_path: Path) -> None:
     async with shop_server(left=2) as shop, _node(_policy(shop), tmp_path) as host:
         first = _open(host)
