@@ -9,6 +9,7 @@ import httpx
 
 from controlplane.domain.instances.placement import Instance
 from controlplane.domain.snapshot import ServiceEndpoints
+from gateway.retry_account import Account
 from gateway.tally import Outcome
 
 # What a gateway counts against an endpoint; an application's own 500 says nothing about it.
@@ -24,6 +25,7 @@ class Lease:
     Attributes:
         timeout_s: for one try; total_s for all of them.
         outcome: `served` until something else is told.
+        account: of the service's retries; None where these have no budget.
         has_erred: an answer that the service wants asked for again elsewhere.
     """
 
@@ -31,6 +33,7 @@ class Lease:
     service: ServiceEndpoints
     outcome: Outcome = Outcome.SERVED
     has_erred: bool = False
+    account: Account | None = None
 
     @property
     def url(self) -> str:

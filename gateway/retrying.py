@@ -29,4 +29,5 @@ class Tries:
         self.tried.append(lease.instance)
         in_time = now_s - self.began_s < lease.total_s
         has_failed = lease.outcome in FAILED or lease.has_erred
-        return has_failed and in_time and len(self.tried) <= lease.service.retry.attempts
+        within = in_time and len(self.tried) <= lease.service.retry.attempts
+        return has_failed and within and (lease.account is None or lease.account.take())

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import structlog
 
+from controlplane.domain.snapshot import ServiceEndpoints
 from gateway.client_options import ClientOptions
 from gateway.directory import Directory
 from gateway.last_good import LastGood, configuration
@@ -17,6 +18,7 @@ from gateway.lease import Lease
 from gateway.polling import Fetched, Poller
 from gateway.probing import Prober
 from gateway.reporting import Reporter
+from gateway.retry_account import Account
 from gateway.rotation import Wish
 from gateway.routing import Answer, Question, answer
 
@@ -33,6 +35,8 @@ class Session:
         self._poller = Poller(options.source, self._take)
         self._reporter = Reporter(options, self.directory.tally)
         self._prober: Prober | None = None
+        # One for each service that has a budget; services are few, and come back.
+        self._accounts: dict[str, Account] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def load(self) -> None:
@@ -78,7 +82,10 @@ class Session:
             Retryable: there is no configuration yet.
         """
         found = self.directory.service(service)
-        lease = Lease(instance=self.directory.take(service, wish), service=found)
+        account = self._account(found)
+        if account is not None and not wish.tried:
+            account.put(found.retry.budget or 0.0)
+        lease = Lease(instance=self.directory.take(service, wish), service=found, account=account)
         try:
             yield lease
         except BaseException as error:
@@ -100,6 +107,11 @@ class Session:
             await asyncio.to_thread(self._file.store, new.body, new.tag, new.revision)
         except OSError as error:
             log.error("client.not_stored", why=str(error))  # noqa: TRY400
+
+    def _account(self, service: ServiceEndpoints) -> Account | None:
+        if service.retry.budget is None:
+            return None
+        return self._accounts.setdefault(service.service, Account())
 
     def _done(self, lease: Lease) -> None:
         doubtful = self.directory.give_back(

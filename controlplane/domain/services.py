@@ -159,13 +159,17 @@ class RetryPolicy:
             dies, a request may meet each of them once before it meets a living one (docs/adr/0009).
         server_errors: whether any answer of 500 or above is tried again elsewhere, too, and not
             only 502, 503 and 504. A page that is broken everywhere is asked `attempts` + 1 times.
+        budget: retries of all requests over requests, 0.01..10; None is as many as there are
+            failures. With 0.2 a service that fails everywhere gets 1.2 attempts for one request,
+            and one whose larger data centre has just died does not serve everybody.
     """
 
-    SPARSE: ClassVar[tuple[str, ...]] = ("server_errors",)
+    SPARSE: ClassVar[tuple[str, ...]] = ("server_errors", "budget")
 
     attempts: int = 12
     per_try_timeout_ms: int = 250
     server_errors: bool = False
+    budget: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.placement import Site, placement
 from controlplane.domain.instances.unlimited import unlimited
-from controlplane.domain.instances.unrepeated import unrepeated
+from controlplane.domain.instances.unrepeated import unbudgeted, unrepeated
 from controlplane.domain.instances.usable import lost_sessions, usable
 from controlplane.domain.routing.matching import cohorts
 from controlplane.domain.routing.route import WHOLE, Cohort, Route
@@ -85,6 +85,7 @@ class Upstreams:
             yield from lost_sessions([service], "Caddy")
             yield from unlimited([service], "Caddy")
             yield from unrepeated([service], "Caddy")
+            yield from unbudgeted([service], "Caddy")
             if service.load_balancing is LoadBalancing.BOUNDED_HASH:
                 yield _unbounded(name)
             if service.load_balancing is LoadBalancing.LEAST_CONNECTIONS:

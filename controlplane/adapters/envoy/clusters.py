@@ -65,7 +65,7 @@ def cluster(service: ServiceEndpoints, version: str = EVERY_VERSION) -> cluster_
         common_lb_config=balancing(service.all_down),
         health_checks=health_checks(service.health_check),
         outlier_detection=outlier_detection(),
-        circuit_breakers=circuit_breakers(service.limit),
+        circuit_breakers=circuit_breakers(service.limit, service.retry),
         # A removed endpoint is removed now; by default Envoy keeps it until its checks fail.
         ignore_health_on_host_removal=True,
     )

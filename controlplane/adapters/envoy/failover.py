@@ -10,11 +10,13 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.wrappers_pb2 import BoolValue, UInt32Value
 
 from controlplane.adapters.envoy.packing import milliseconds
-from controlplane.domain.services import AllDown, CheckKind, HealthCheck
+from controlplane.domain.services import AllDown, CheckKind, HealthCheck, RetryPolicy
 from controlplane.domain.snapshot import ServiceLimit
 
 UNLIMITED = 10_000
 MAX_RETRIES = 1_000
+# Retries at once that a budget always allows: of few requests a share is less than one.
+BUDGET_RESERVE = 1
 # Of Envoy's percentages, its own and without reserve.
 WHOLE_PERCENT = 100
 # In a row at one endpoint. An endpoint that hangs takes so many attempts of 250 ms at once.
@@ -75,10 +77,14 @@ def outlier_detection() -> outlier_detection_pb2.OutlierDetection:
     )
 
 
-def circuit_breakers(limit: ServiceLimit | None = None) -> circuit_breaker_pb2.CircuitBreakers:
+def circuit_breakers(
+    limit: ServiceLimit | None = None, retry: RetryPolicy | None = None
+) -> circuit_breaker_pb2.CircuitBreakers:
     """No limits that matter; with Envoy's own, three retries at once, a failure is an outage.
 
     Args:
+        retry: of the service, for its budget. Envoy compares the retries that are under way with
+            the requests that are.
         limit: of the service. Requests are counted, not connections: kept ones stand idle at one
             endpoint while requests for another would wait, and a third of the room was used.
     """
@@ -91,4 +97,7 @@ def circuit_breakers(limit: ServiceLimit | None = None) -> circuit_breaker_pb2.C
         max_requests=UInt32Value(value=most),
         max_retries=UInt32Value(value=MAX_RETRIES),
     )
+    if retry is not None and retry.budget is not None:
+        limits.retry_budget.budget_percent.value = WHOLE_PERCENT * retry.budget
+        limits.retry_budget.min_retry_concurrency.value = BUDGET_RESERVE
     return circuit_breaker_pb2.CircuitBreakers(thresholds=[limits])

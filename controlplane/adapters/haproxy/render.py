@@ -18,6 +18,7 @@ from controlplane.adapters.haproxy.table import EVERY_HOST, Table, compiled
 from controlplane.adapters.haproxy.targets import NO_ROUTE, Target, service_section
 from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.unlimited import unlimited
+from controlplane.domain.instances.unrepeated import unbudgeted
 from controlplane.domain.routing.compiling.selection import crowded
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import EVERYWHERE, GatewayGroup
@@ -85,6 +86,7 @@ def render(
             *access_notes(section, group),
             *late_standbys(((r.service, r.weights) for r in content.reaches.values()), "HAProxy"),
             *unlimited((r.service for r in content.reaches.values()), "HAProxy"),
+            *unbudgeted((r.service for r in content.reaches.values()), "HAProxy"),
         ),
     )
 

@@ -12,6 +12,7 @@ from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.placement import placement
 from controlplane.domain.instances.unlimited import unlimited
+from controlplane.domain.instances.unrepeated import unbudgeted
 from controlplane.domain.instances.usable import lost_sessions, usable
 from controlplane.domain.routing.compiling.choices import EVERY_VERSION
 from controlplane.domain.services import LoadBalancing
@@ -76,6 +77,7 @@ class Upstreams:
         for service in sorted({service for service, _ in self._asked}):
             weights = self.weights.get(service, {})
             yield from unlimited([self.services[service]], "nginx")
+            yield from unbudgeted([self.services[service]], "nginx")
             placed = placement(self.services[service], weights)
             if not self._is_hashed(service):
                 yield from late_standbys([(self.services[service], weights)], "nginx")

@@ -12,7 +12,7 @@ from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.placement import EVERY_VERSION, Site, placement
 from controlplane.domain.instances.unlimited import unlimited
-from controlplane.domain.instances.unrepeated import unrepeated
+from controlplane.domain.instances.unrepeated import unbudgeted, unrepeated
 from controlplane.domain.instances.usable import lost_sessions, usable
 from controlplane.domain.routing.route import Route
 from controlplane.domain.services import CheckKind, LoadBalancing
@@ -81,6 +81,7 @@ class Upstreams:
             yield from lost_sessions([service], "Traefik")
             yield from unlimited([service], "Traefik")
             yield from unrepeated([service], "Traefik")
+            yield from unbudgeted([service], "Traefik")
             if service.load_balancing is LoadBalancing.LEAST_CONNECTIONS:
                 yield _otherwise(name, "its addresses take turns by weight")
             if service.load_balancing.sticky:

@@ -158,11 +158,12 @@ def _check_kind(entries: Fields, kind: CheckKind, place: Place) -> None:
 
 def _retry(place: Place) -> RetryPolicy:
     usual = DEFAULTS.retry
-    entries = fields(place, ("attempts", "per_try_timeout_ms", "server_errors"))
+    entries = fields(place, ("attempts", "per_try_timeout_ms", "server_errors", "budget"))
     return RetryPolicy(
         attempts=entries.optional("attempts", integer(0, 100), usual.attempts),
         per_try_timeout_ms=entries.optional(
             "per_try_timeout_ms", PERIOD_MS, usual.per_try_timeout_ms
         ),
         server_errors=entries.optional("server_errors", switch, usual.server_errors),
+        budget=entries.optional("budget", number(0.01, 10.0), usual.budget),
     )

@@ -1,7 +1,4 @@
-"""Services whose errors a plane does not try again elsewhere, as findings.
-
-Asked by planes that retry what did not reach an endpoint, and no answer.
-"""
+"""What planes do not do about retries, as findings: try errors again, or keep to a budget."""
 
 from collections.abc import Iterable, Iterator
 
@@ -23,4 +20,21 @@ def unrepeated(services: Iterable[ServiceEndpoints], title: str) -> Iterator[Obs
                 message=f"service {service.service}: {title} retries requests that no endpoint "
                 "answered, and no answers; use Envoy, HAProxy or nginx where that matters",
                 held="an answer of 500 or above is passed on",
+            )
+
+
+def unbudgeted(services: Iterable[ServiceEndpoints], title: str) -> Iterator[Observation]:
+    """A note for each service whose retries have a budget.
+
+    Args:
+        title: name of the plane in sentences.
+    """
+    for service in services:
+        if service.retry.budget is not None:
+            yield Observation(
+                code="retry_budget_not_expressible",
+                subject=f"service/{service.service}",
+                message=f"service {service.service}: {title} counts the retries of each request "
+                "and not those of all; lower retry.attempts where that matters, or use Envoy",
+                held=f"a request is tried {service.retry.attempts} times again there",
             )
