@@ -1,27 +1,21 @@
-"""A gateway agent with its reverse proxy, in front of the benchmark's site.
+"""The comparison of the session queue's benchmark: a queue of requests.
 
-Started by `session_queue_parts` as a child of its own. Its kind is `session`, the policy
-`session_queue` of the agent's own pipeline; or `request`, the comparison: the same law, site and
-proxy, but what waits in order of arrival is each request.
+Started by `session_queue_parts` as a child of its own. The agent's reverse proxy, the same law for
+the size of the pool and the same site; but what waits in order of arrival is each request.
 """
 
 import asyncio
-import contextlib
 import json
 import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
-import structlog
 import uvloop
-from prometheus_client import CollectorRegistry
 
 from controlplane.domain import fleet_snapshot, snapshot
 from controlplane.domain.admission.asking import ADMITTED, Asked
-from controlplane.domain.admission.policy import Policy
 from controlplane.domain.admission.session_queue.control import (
     Control,
     Period,
@@ -34,23 +28,14 @@ from controlplane.domain.routing.route import Route
 from controlplane.domain.services import Cluster, Endpoint, LoadBalancing, RetryPolicy, Service
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 from gateway.admission.enforcing import Outcome, Ruling
-from gateway.admission.pipeline import Pipeline
-from gateway.admission.registry import MAKERS
-from gateway.admission.surroundings import Surroundings
-from gateway.admission.watching import CountsAndLines
 from gateway.client_options import ClientOptions
 from gateway.last_good import configuration
 from gateway.proxy.options import ProxyOptions
 from gateway.proxy.proxy import Proxy
 from gateway.session import Session
-from gateway.state.redis.link import RedisLink, RedisOptions
-from gateway.state.shared import in_redis
 
 GROUP = "edge"
-QUEUE = "enrolment"
 TIMEOUT_MS = 120_000
-
-Rule = Callable[[Asked], Awaitable[Ruling]]
 
 
 class RequestQueue:
@@ -113,6 +98,11 @@ class RequestQueue:
         self._entered += 1
 
 
+def body(port: int) -> bytes:
+    """The configuration of a gateway in front of a site."""
+    return snapshot.encode(fleet_snapshot.build(fleet(port), {"site": {"dc-east": 1.0}}))
+
+
 def fleet(port: int) -> Fleet:
     """One service with one endpoint."""
     service = Service(
@@ -136,50 +126,26 @@ def fleet(port: int) -> Fleet:
     )
 
 
-@contextlib.asynccontextmanager
-async def rule_of(kind: str, policy: SessionQueuePolicy, redis: str) -> AsyncIterator[Rule]:
-    """What the proxy asks about each request."""
-    if kind == "request":
-        queue = RequestQueue(policy)
-        running = asyncio.create_task(queue.run())
-        yield queue.rule
-        running.cancel()
-        return
-    # A busy machine takes longer than a gateway's; being away is tried elsewhere.
-    link = RedisLink(RedisOptions(url=redis, deadline_s=1.0))
-    around = Surroundings(state=in_redis(link), now_s=time.time, agent="agent", group=GROUP)
-    pipeline = Pipeline(MAKERS, around, CountsAndLines(CollectorRegistry()))
-    await pipeline.take([Policy(name=QUEUE, session_queue=policy)])
-    yield pipeline.rule
-    await pipeline.close()
-    await link.close()
-
-
-async def serve(kind: str, site_port: int, redis: str, policy: SessionQueuePolicy) -> None:
+async def serve(site_port: int, policy: SessionQueuePolicy) -> None:
     """Proxy on a free port of loopback until the process is killed; the port is printed."""
     with tempfile.TemporaryDirectory() as folder:
         # Nobody is polled: what it serves is given to it.
-        nobody = Path(folder) / "token"
         options = ClientOptions(
             urls=("http://127.0.0.1:9",),
-            token_file=nobody,
+            token_file=Path(folder) / "token",
             name="agent",
             group=GROUP,
             folder=Path(folder),
         )
         session = Session(options)
-        built = fleet_snapshot.build(fleet(site_port), {"site": {"dc-east": 1.0}})
-        body = snapshot.encode(built)
-        session.directory.configure(configuration(body, "", 1, GROUP))
-        async with rule_of(kind, policy, redis) as rule:
-            proxy = Proxy(session, rule, ProxyOptions(most_connections=10_000))
-            print(await proxy.start("127.0.0.1", 0), flush=True)
-            await asyncio.Event().wait()
+        session.directory.configure(configuration(body(site_port), "", 1, GROUP))
+        queue = RequestQueue(policy)
+        proxy = Proxy(session, queue.rule, ProxyOptions(most_connections=10_000))
+        print(await proxy.start("127.0.0.1", 0), flush=True)
+        await queue.run()
 
 
 def run() -> None:
-    """Serve as the command line says: KIND SITE_PORT REDIS POLICY, the last one as JSON."""
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-    kind, port, redis, declared = sys.argv[1:]
-    policy = SessionQueuePolicy(**json.loads(declared))
-    uvloop.run(serve(kind, int(port), redis, policy))
+    """Serve as the command line says: SITE_PORT POLICY, the last one as JSON."""
+    port, declared = sys.argv[1:]
+    uvloop.run(serve(int(port), SessionQueuePolicy(**json.loads(declared))))

@@ -8,12 +8,17 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmarks.live_agent import leave, live_agent
 from benchmarks.live_envoy import Child, free_ports
+from benchmarks.session_queue_agent import body
 from benchmarks.session_queue_load import Played, User
+from controlplane.domain.admission.policy import Policy
 from controlplane.domain.admission.session_queue.policy import SessionQueuePolicy
+from gateway.last_good import LastGood
 
 START_DEADLINE_S = 30.0
 TRIES = 200
+QUEUE = "enrolment"
 # The paper's own times, which are all multiplied by one scale.
 UPDATE_S = 5.0
 SERVICE_S = 0.5
@@ -56,13 +61,23 @@ async def running(scale: float, room: float, folder: Path) -> AsyncIterator[Runn
         site = await stack.enter_async_context(
             _child("session_queue_site", (str(SERVICE_S * scale), str(room)))
         )
-        agents = {
-            kind: await stack.enter_async_context(
-                _child("session_queue_agent", (kind, str(site), redis, declared))
-            )
-            for kind in ("session", "request")
-        }
-        yield Running(site=site, redis=redis, scale=scale, **agents)
+        request = await stack.enter_async_context(
+            _child("session_queue_agent", (str(site), declared))
+        )
+        leave_site(folder, site, policy(scale))
+        (session,) = free_ports(1)
+        # A busy machine takes longer than a gateway's; that Redis is away is tried elsewhere.
+        options = ("--redis", redis, "--redis-deadline-ms", "1000")
+        proxy = f"127.0.0.1:{session}"
+        # Its start waits for the process, and nothing else happens meanwhile.
+        stack.enter_context(live_agent(folder, "--proxy", proxy, *options))
+        yield Running(site=site, session=session, request=request, redis=redis, scale=scale)
+
+
+def leave_site(folder: Path, port: int, queue: SessionQueuePolicy) -> None:
+    """What an agent goes by: the site behind its own proxy, and the queue in front of it."""
+    leave(folder, [Policy(name=QUEUE, session_queue=queue)])
+    LastGood(folder).store(body(port), '"left"', 1)
 
 
 async def calm(parts: Running) -> None:

@@ -21,7 +21,7 @@ ANSWER = "x-admission-answer"
 # Envoy takes these off the request that goes on.
 REMOVED = "x-envoy-auth-headers-to-remove"
 GOES_ON = frozenset({Verdict.ADMIT, Verdict.DIVERT})
-OK, FORBIDDEN = 200, 403
+OK, FORBIDDEN, TOO_MANY, SERVER_ERRORS = 200, 403, 429, 500
 
 
 def reply(dialect: Dialect, ruling: Ruling, request: Request, parked: ParkedAnswers) -> Answer:
@@ -31,7 +31,7 @@ def reply(dialect: Dialect, ruling: Ruling, request: Request, parked: ParkedAnsw
         return _going_on(dialect, ruling, request.headers)
     answer = ruling.answer or usual(decision, request)
     answer = Answer(
-        status=answer.status,
+        status=_status(dialect, answer.status),
         headers=(*answer.headers, *ruling.response_headers),
         body=answer.body,
     )
@@ -47,6 +47,15 @@ def refused(dialect: Dialect, status: int, request: Request, parked: ParkedAnswe
     """What a request gets that has no normal form, so that no policy can judge it."""
     decision = Decision(verdict=Verdict.REFUSE, reason="request_unreadable", status=status)
     return reply(dialect, Ruling(decision=decision), request, parked)
+
+
+def _status(dialect: Dialect, status: int) -> int:
+    """Envoy takes 5xx for a failure of the agent: it would let the request go on, or show nothing
+    of the answer.
+    """
+    if dialect is Dialect.ENVOY and status >= SERVER_ERRORS:
+        return TOO_MANY
+    return status
 
 
 def _going_on(dialect: Dialect, ruling: Ruling, sent: Mapping[str, str]) -> Answer:

@@ -54,9 +54,9 @@ h1 {{ font-size: 1.75rem; }}
   function ask() {{
     fetch(location.href, {{headers: {{"accept": "application/json", "accept-language": "{lang}",
       "{question}": "ask"}}, credentials: "same-origin", cache: "no-store"}})
-      .then(function (answer) {{ return answer.json(); }})
+      .then(function (answer) {{ return answer.ok ? null : answer.json(); }})
       .then(function (told) {{
-        if (told.admitted) {{ location.reload(); return; }}
+        if (told === null) {{ location.reload(); return; }}
         var text = told.lines.join("\\n");
         if (text !== shown) {{ status.textContent = ""; told.lines.forEach(function (line) {{
           var p = document.createElement("p"); p.className = "where"; p.textContent = line;

@@ -68,7 +68,7 @@ class SessionQueue:
         signed = await self._signed()
         who = caller(self._name, self._policy, signed, asked)
         if who.admitted(asked.now_s):
-            return self._let_through(who, asked)
+            return self._admitted(who, asked, ())
         visitor = who.visitor(self._policy, asked.now_s)
         (visited,) = await self._visit([visitor])
         if self._may_hold(asked) and visited.standing is Standing.WAITING:
@@ -84,7 +84,7 @@ class SessionQueue:
         signed = self._signer or signer(self._spare_key, self._name, self._policy)
         who = caller(self._name, self._policy, signed, asked)
         if who.admitted(asked.now_s):
-            return self._let_through(who, asked)
+            return self._admitted(who, asked, ())
         visited = self._alone.visit(
             who.visitor(self._policy, asked.now_s),
             self._terms(asked.now_s),
@@ -138,11 +138,6 @@ class SessionQueue:
         await values.compare_and_set(place, None, self._spare_key)
         return await values.get(place) or self._spare_key
 
-    def _let_through(self, who: Caller, asked: Asked) -> Ruling:
-        if is_question(asked):
-            return self._turn()
-        return self._admitted(who, asked, ())
-
     def _ruling(self, who: Caller, visited: Visited, signed: Signer, asked: Asked) -> Ruling:
         decision = decide(self._policy, asked, self._facts(visited))
         decision = replace(decision, policy=self._name)
@@ -153,8 +148,6 @@ class SessionQueue:
         if decision.verdict is not Verdict.ADMIT:
             shown = answer(asked, decision, self._policy.title)
             return Ruling(decision=decision, answer=shown, response_headers=headers)
-        if is_question(asked):
-            return replace(self._turn(), response_headers=headers)
         return self._admitted(who, asked, headers)
 
     def _facts(self, visited: Visited) -> SessionQueueFacts:
@@ -168,6 +161,9 @@ class SessionQueue:
         )
 
     def _admitted(self, who: Caller, asked: Asked, headers: Headers) -> Ruling:
+        # A proxy that only asks takes every 2xx for going on.
+        if is_question(asked) and asked.followed:
+            return self._turn(headers)
         if asked.request.path not in self._policy.finish_paths:
             return Ruling(decision=ADMITTED, response_headers=headers, ended=self._steering.seen)
         if not asked.followed:
@@ -180,11 +176,11 @@ class SessionQueue:
         gone = (no_cookie(self._name, asked),)
         return Ruling(decision=ADMITTED, response_headers=gone, ended=ended)
 
-    def _turn(self) -> Ruling:
+    def _turn(self, headers: Headers) -> Ruling:
         decision = Decision(
             verdict=Verdict.ANSWER, reason="queue_admitted", policy=self._name, status=200
         )
-        return Ruling(decision=decision, answer=your_turn())
+        return Ruling(decision=decision, answer=your_turn(), response_headers=headers)
 
     def _refused(self, asked: Asked) -> Ruling:
         decision = Decision(

@@ -9,11 +9,13 @@ import yaml
 
 from controlplane.adapters.envoy.preflight import find_envoy
 from gateway.wiring.caddy import caddy as caddy_text
-from gateway.wiring.envoy import cluster, http_filter
+from gateway.wiring.envoy import cluster, http_filters
+from gateway.wiring.haproxy import haproxy as haproxy_text
 from gateway.wiring.nginx import nginx as nginx_text
-from gateway.wiring.plan import Plan
+from gateway.wiring.plan import Plan, at
+from gateway.wiring.tickets import key_files
 from gateway.wiring.traefik import traefik as traefik_text
-from tests.live_proxies import caddy, nginx, traefik, until_listens
+from tests.live_proxies import caddy, haproxy, nginx, traefik, until_listens
 
 HTTP = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3"
 ROUTER = "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"
@@ -46,7 +48,7 @@ def bootstrap(port: int, plan: Plan) -> Mapping[str, object]:
         "use_remote_address": True,
         "route_config": {"virtual_hosts": [{"name": "a", "domains": ["*"], "routes": [route]}]},
         "http_filters": [
-            http_filter(plan),
+            *http_filters(plan),
             {"name": "envoy.filters.http.router", "typed_config": {"@type": ROUTER}},
         ],
     }
@@ -119,6 +121,28 @@ def caddy_site(folder: Path, port: int, plan: Plan) -> Iterator[None]:
     options = ("--config", str(folder / "Caddyfile"), "--adapter", "caddyfile")
     with caddy(folder, port, *options):
         until_listens(plan.spare[1])
+        yield
+
+
+@contextlib.contextmanager
+def haproxy_site(folder: Path, port: int, plan: Plan) -> Iterator[None]:
+    """`plan.agent` is the agent's own proxy; it is there when the site is."""
+    lines, _, backend = haproxy_text(plan).partition("# A backend beside the others:\n")
+    for name, text in key_files(plan) if plan.queues else ():
+        Path(name).write_text(text)
+    (folder / "haproxy.cfg").write_text(f"""
+defaults
+    mode http
+    timeout connect 1s
+    timeout client 10s
+    timeout server 10s
+frontend site
+    bind 127.0.0.1:{port}
+{lines}    default_backend site
+backend site
+    server site {at(plan.service)}
+{backend}""")
+    with haproxy(folder, port):
         yield
 
 

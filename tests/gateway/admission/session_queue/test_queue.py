@@ -162,6 +162,8 @@ async def test_a_question_never_reaches_the_site() -> None:
             ruling = await inside.get(x_signalbox_queue="ask")
             assert ruling.decision.verdict is Verdict.ANSWER
             assert told(ruling) == {"admitted": True}
+        asked = replace(inside.asked(x_signalbox_queue="ask"), followed=False)
+        assert (await queued.queue.rule(asked)).decision.verdict is Verdict.ADMIT
         await waits.get()
         answer = told(await waits.get(x_signalbox_queue="ask"))
         assert (answer["admitted"], answer["position"]) == (False, 1)
