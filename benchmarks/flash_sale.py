@@ -90,6 +90,13 @@ class Played:
         """Forms that were given out."""
         return self.funnel.get(("service", "form"), 0)
 
+    @property
+    def share_stopped_of_service(self) -> float:
+        """Percent of what came to the service that did not come to the shop."""
+        came = sum(n for (layer, _), n in self.funnel.items() if layer in ("service", "shop"))
+        through = sum(n for (layer, _), n in self.funnel.items() if layer == "shop")
+        return 100.0 * (1.0 - through / max(1, came))
+
     def share_stopped(self, *beyond: str) -> float:
         """Percent of what came to purchase addresses that did not come to these layers."""
         came = sum(n for (layer, _), n in self.funnel.items() if layer != "front")
@@ -253,6 +260,7 @@ def sale_figures(played: list[Played], direct: Played) -> dict[str, float]:
         "forms_of_one_item": float(single.forms),
         "stopped_site_pct": single.share_stopped("service", "shop"),
         "stopped_service_pct": single.share_stopped("shop"),
+        "stopped_of_service_pct": single.share_stopped_of_service,
         "direct_answered_s": float(direct.told["all_answered_s"]),
         "direct_wait_ms_p99": float(direct.told["wait_ms_p99"]),
         "wait_ms_p99": float(single.told["wait_ms_p99"]),
