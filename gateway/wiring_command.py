@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from controlplane.domain.admission.agent_door import WhenAway
 from controlplane.domain.errors import Invalid
 from gateway.admission.session_queue.signing import jwk_set
 from gateway.options import place
@@ -15,7 +16,7 @@ from gateway.wiring.caddy import caddy
 from gateway.wiring.envoy import envoy
 from gateway.wiring.haproxy import haproxy
 from gateway.wiring.nginx import nginx
-from gateway.wiring.plan import Plan, WhenAway
+from gateway.wiring.plan import Plan
 from gateway.wiring.tickets import require_no_tickets
 from gateway.wiring.traefik import traefik
 

@@ -16,15 +16,14 @@ from aiohttp import web
 from multidict import CIMultiDict
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from controlplane.domain.admission.agent_door import ENVOY_PREFIX, HEALTH_PATH
 from controlplane.domain.routing.matching.normalization import Refusal
 from controlplane.domain.routing.matching.request import Request
 from gateway.admission.enforcing import Answer
 from gateway.admission.judging import Judge
 from gateway.forward_auth.parked import ParkedAnswers
 from gateway.forward_auth.questions import (
-    ENVOY_PREFIX,
     FORWARD_PATH,
-    HEALTH_PATH,
     NGINX_PATH,
     Call,
     Question,

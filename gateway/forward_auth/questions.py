@@ -14,15 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from controlplane.domain.admission.agent_door import ENVOY_PREFIX
 from controlplane.domain.routing.matching.normalization import Refusal
 from controlplane.domain.routing.matching.request import Request
 from gateway.proxy.forwarded import Networks, claims
 
-ENVOY_PREFIX = "/envoy"
 NGINX_PATH = "/auth-request"
 FORWARD_PATH = "/forward-auth"
-# Proxies look here whether the agent is there.
-HEALTH_PATH = "/healthz"
 METHOD, HOST, URI = "x-forwarded-method", "x-forwarded-host", "x-forwarded-uri"
 NGINX_METHOD, NGINX_URI = "x-original-method", "x-original-uri"
 # What the proxies add for us; the request that is asked about has none of them.

@@ -5,8 +5,9 @@ quarter of a second, because Caddy would try the same one again otherwise; check
 out for as long as it hangs.
 """
 
-from gateway.forward_auth.questions import FORWARD_PATH, HEALTH_PATH
-from gateway.wiring.plan import TIMEOUT_MS, Plan, at
+from controlplane.domain.admission.agent_door import HEALTH_PATH, TIMEOUT_MS
+from gateway.forward_auth.questions import FORWARD_PATH
+from gateway.wiring.plan import Plan, at
 
 TEXT = """\
 # On top of the Caddyfile; a site says: import signalbox

@@ -6,9 +6,10 @@ and headers. While the agent is away a server of nginx's own speaks for it, chos
 three failures without another 20 ms.
 """
 
+from controlplane.domain.admission.agent_door import TIMEOUT_MS
 from gateway.forward_auth.door import ANSWERS_PATH
 from gateway.forward_auth.questions import NGINX_PATH
-from gateway.wiring.plan import TIMEOUT_MS, Plan, at
+from gateway.wiring.plan import Plan, at
 
 TEXT = """\
 # In http {{}}:

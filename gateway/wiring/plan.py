@@ -1,22 +1,9 @@
 """What is wired."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
+from controlplane.domain.admission.agent_door import AgentDoor, WhenAway
 from gateway.options import Place
-
-TIMEOUT_MS = 20
-# What policies tell the service, and what they tell the client.
-TO_SERVICE = "x-admission-"
-TO_CLIENT = ("set-cookie", "retry-after")
-TO_CLIENT_PREFIXES = ("x-admission-", "x-ratelimit-", "ratelimit")
-
-
-class WhenAway(StrEnum):
-    """What becomes of requests while the agent does not answer."""
-
-    ADMIT = "admit"
-    REFUSE = "refuse"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +28,12 @@ class Plan:
     queues: tuple[str, ...] = ()
     ticket_keys: str = ""
     key_folder: str = "/etc/haproxy"
+
+    @property
+    def door(self) -> AgentDoor:
+        """The agent as the control plane knows it."""
+        host, port = self.agent
+        return AgentDoor(address=host, port=port, when_away=self.when_away, headers=self.headers)
 
     @property
     def admits(self) -> bool:

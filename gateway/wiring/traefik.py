@@ -4,8 +4,9 @@ import re
 
 import yaml
 
+from controlplane.domain.admission.agent_door import TO_SERVICE
 from gateway.forward_auth.questions import FORWARD_PATH
-from gateway.wiring.plan import TO_SERVICE, Plan, at
+from gateway.wiring.plan import Plan, at
 
 NOTES = """\
 # A file of the file provider; routers name it: middlewares: [signalbox@file].

@@ -13,9 +13,10 @@ import pytest
 
 from benchmarks.live_agent import LiveAgent, leave, live_agent
 from controlplane.domain.admission.abnormal_traffic.policy import AbnormalTrafficPolicy
+from controlplane.domain.admission.agent_door import WhenAway
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy
-from gateway.wiring.plan import Plan, WhenAway
+from gateway.wiring.plan import Plan
 from tests.echo_service import echo
 from tests.gateway.wiring.sites import SITES
 from tests.live_proxies import Answer, Client, free_port
