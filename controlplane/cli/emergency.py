@@ -44,6 +44,21 @@ SHARED: dict[str, tuple[Any, object]] = {
     "as_json": (JsonOption, False),
 }
 EVERY_COMMAND = ("reason", "as_json")
+# The same of what a preset counts; the name is that of a member of the preset.
+NUMBERS: dict[str, tuple[Any, object]] = {
+    "rate_rps": (
+        Annotated[float | None, typer.Option("--rate", help="Requests per second.")],
+        None,
+    ),
+    "concurrent": (
+        Annotated[int | None, typer.Option("--concurrent", min=1, help="Requests at once.")],
+        None,
+    ),
+    "waiting": (
+        Annotated[int | None, typer.Option("--waiting", min=0, help="Further ones that wait.")],
+        None,
+    ),
+}
 
 
 def register(root: typer.Typer) -> None:
@@ -54,7 +69,7 @@ def register(root: typer.Typer) -> None:
         (restore, ("dry_run",)),
         (pin, ("expires_in_s", "dry_run")),
         (freeze, ("expires_in_s",)),
-        (preset, ("expires_in_s",)),
+        (preset, ("expires_in_s", "dry_run")),
         (rollback, ("force", "expires_in_s", "dry_run")),
     ):
         root.command(own.__name__)(_command(own, (*shared, *EVERY_COMMAND)))
@@ -104,19 +119,13 @@ def freeze(service: ServiceOption = "") -> dict[str, object]:
 
 
 def preset(
-    name: Annotated[str, typer.Argument(help="circuit_break, or block.")],
+    name: Annotated[str, typer.Argument(help="rate_limit, circuit_break, or block.")],
     service: ServiceArgument,
-    concurrent: Annotated[
-        int | None, typer.Option("--concurrent", min=1, help="Requests at once, per gateway.")
-    ] = None,
-    waiting: Annotated[
-        int | None, typer.Option("--waiting", min=0, help="Further ones that wait.")
-    ] = None,
     status: Annotated[int, typer.Option("--status", help="Of a block: 403 or 503.")] = 503,
+    **numbers: float | None,
 ) -> dict[str, object]:
-    """Limit or close a service."""
-    wanted = {"name": name, "concurrent": concurrent, "waiting": waiting, "status": status}
-    return {"target": _target(service), "preset": wanted}
+    """Limit or close a service; the numbers are for each gateway."""
+    return {"target": _target(service), "preset": {"name": name, "status": status, **numbers}}
 
 
 def rollback(
@@ -139,18 +148,24 @@ def _command(own: Callable[..., dict[str, object]], shared: tuple[str, ...]) -> 
         tell(connect(context).send("POST", where, body=body), as_json)
 
     ask.__doc__ = own.__doc__
+    parameters = list(signature(own).parameters.values())
+    counts = parameters[-1].kind is Parameter.VAR_KEYWORD
+    options = {
+        **(NUMBERS if counts else {}),
+        **{name: SHARED[name] for name in SHARED if name in shared},
+    }
     # Typer reads the options of a command from its signature.
     ask.__signature__ = Signature(  # type: ignore[attr-defined]
         [
             Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context),
             *(
                 one.replace(kind=Parameter.KEYWORD_ONLY)
-                for one in signature(own).parameters.values()
+                for one in parameters
+                if one.kind is not Parameter.VAR_KEYWORD
             ),
             *(
                 Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=default)
-                for name, (kind, default) in SHARED.items()
-                if name in shared
+                for name, (kind, default) in options.items()
             ),
         ]
     )

@@ -44,6 +44,10 @@ def show_forecast(forecast: Mapping[str, Any], as_json: bool) -> None:
         print(f"reserves that join: {', '.join(forecast['joining'])}")
     for service, one in forecast["limits"].items():
         print(f"limited first: {service}: {_limit(one)}")
+    for load in forecast["loads"]:
+        if load["admitted_rps"] is not None:
+            expected, admitted = (output.number(load[f"{x}_rps"]) for x in ("expected", "admitted"))
+            print(f"{load['service']}: of {expected} requests/s {admitted} are let through")
     print()
     output.table(
         ("SERVICE", "DATACENTER", "NOW", "THEN", "SESSIONS THAT MOVE"),

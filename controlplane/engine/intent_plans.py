@@ -121,6 +121,7 @@ def forecast(intent: Intent, standing: tuple[Intent, ...], facts: Facts) -> Fore
         others = _going(left, done, facts)
         going |= {name: others.get(name, set()) for name in made.nowhere}
         made = plan(demands(ground, going), capacities(facts.fleet))
+    made = _rated(made, intent, facts)
     touched = _neighbors(facts.fleet, going)
     newly = _shut(facts, (*standing, done)) - _shut(facts, standing)
     if newly:
@@ -131,6 +132,23 @@ def forecast(intent: Intent, standing: tuple[Intent, ...], facts: Facts) -> Fore
         shut=tuple(sorted(newly)),
         loads=as_loads({name: rate for name, rate in loads.items() if name in touched}),
         limits=_limits(made, facts) if intent.kind in TAKING else (),
+    )
+
+
+def _rated(made: Plan, intent: Intent, facts: Facts) -> Plan:
+    """The plan with what a rate lets through; each gateway has its own."""
+    preset = intent.wanted.preset
+    if preset is None or preset.rate_rps is None:
+        return made
+    most_rps = preset.rate_rps * facts.gateways
+    return replace(
+        made,
+        allocations=tuple(
+            replace(one, admitted_rps=min(most_rps, one.rate_rps))
+            if one.service == intent.target.service and one.rate_rps is not None
+            else one
+            for one in made.allocations
+        ),
     )
 
 

@@ -29,6 +29,11 @@ EVERY_KIND: tuple[dict[str, Any], ...] = (
         "target": {"service": "tickets"},
         "preset": {"name": "circuit_break", "concurrent": 5, "waiting": 2},
     },
+    {
+        "kind": "preset",
+        "target": {"service": "tickets"},
+        "preset": {"name": "rate_limit", "rate_rps": 20},
+    },
 )
 
 

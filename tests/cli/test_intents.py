@@ -48,6 +48,12 @@ def test_refusals_say_what_forces_them(declared: Run) -> None:
     assert declared("restore", "beijing-2", "--over", "0").code == 0
 
 
+def test_a_dry_run_of_a_rate_says_how_much_passes(declared: Run) -> None:
+    done = declared("preset", "rate_limit", "tickets", "--rate", "12.5", "--dry-run")
+    assert (done.code, done.out.splitlines()[0]) == (0, "verdict: go")
+    assert "state:" not in done.out
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -56,6 +62,7 @@ def test_refusals_say_what_forces_them(declared: Run) -> None:
         ("pin", "tickets", "beijing-1=1", "beijing-2=3"),
         ("freeze", "--service", "tickets"),
         ("preset", "circuit_break", "tickets", "--concurrent", "5", "--waiting", "1"),
+        ("preset", "rate_limit", "tickets", "--rate", "12.5"),
         ("preset", "block", "tickets", "--status", "403"),
         ("rollback", "1"),
     ],
@@ -73,7 +80,7 @@ def test_every_kind_has_its_command(declared: Run, words: tuple[str, ...]) -> No
         (("pin", "tickets", "beijing-1=x"), 2),
         (("preset", "magic", "tickets"), 2),
         (("preset", "waiting_room", "tickets"), 5),
-        (("preset", "rate_limit", "tickets"), 5),
+        (("preset", "rate_limit", "tickets"), 2),
         (("pin", "tickets", "beijing-1=inf"), 2),
         (("failover", "mars"), 3),
         (("rollback", "99"), 3),

@@ -14,7 +14,7 @@ and the script's stand-in refuses every route that wants to know its caller.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from envoy.config.core.v3 import base_pb2, config_source_pb2, extension_pb2
+from envoy.config.core.v3 import base_pb2, extension_pb2
 from envoy.config.rbac.v3 import rbac_pb2
 from envoy.config.route.v3 import route_components_pb2
 from envoy.extensions.common.ratelimit.v3 import ratelimit_pb2
@@ -35,8 +35,9 @@ from google.protobuf.message import Message
 from google.protobuf.wrappers_pb2 import BoolValue, UInt32Value
 
 from controlplane.adapters.envoy.caller_script import STAND_IN, script
-from controlplane.adapters.envoy.clusters import cluster_name, over_ads
+from controlplane.adapters.envoy.clusters import cluster_name
 from controlplane.adapters.envoy.delegates import switch_on
+from controlplane.adapters.envoy.fetching import fetched_filter, named
 from controlplane.adapters.envoy.packing import milliseconds, packed
 from controlplane.domain.findings import Observation
 from controlplane.domain.routing.callers.authorization import declared_id
@@ -88,11 +89,13 @@ def filters(wanted: CallerFilters | None) -> list[manager_pb2.HttpFilter]:
     """The HTTP filters, in the order in which they must stand, before all others."""
     if wanted is None:
         return [_guard()]
-    found = [_fetched(_token_name(name), jwt_pb2.JwtAuthentication()) for name in wanted.tokens]
-    found.append(_fetched(_script_name(wanted.zone), _lua(STAND_IN)))
+    found = [
+        fetched_filter(_token_name(name), jwt_pb2.JwtAuthentication()) for name in wanted.tokens
+    ]
+    found.append(fetched_filter(_script_name(wanted.zone), _lua(STAND_IN)))
     found.append(_guard())
     if wanted.quotas:
-        found.append(_fetched(QUOTAS, limit_pb2.LocalRateLimit(stat_prefix=QUOTAS)))
+        found.append(fetched_filter(QUOTAS, limit_pb2.LocalRateLimit(stat_prefix=QUOTAS)))
     return found
 
 
@@ -123,13 +126,13 @@ def extensions(section: RoutesSection) -> Iterator[tuple[str, Message]]:
         return
     for policy in section.callers:
         if policy.jwt is not None:
-            yield _named(_token_name(policy.name), _jwt(policy, policy.jwt))
+            yield named(_token_name(policy.name), _jwt(policy, policy.jwt))
     checked = [policy for policy in section.callers if policy.method in METHODS]
     for zone in sorted({group.zone for group in section.gateways}):
         text = script(checked, section.consumers, zone)
-        yield _named(_script_name(zone), _lua(text))
+        yield named(_script_name(zone), _lua(text))
     if any(consumer.quota for consumer in section.consumers):
-        yield _named(QUOTAS, _quotas(section.consumers))
+        yield named(QUOTAS, _quotas(section.consumers))
 
 
 def notes(section: RoutesSection) -> tuple[Observation, ...]:
@@ -168,21 +171,6 @@ def _present(namespace: str, key: str) -> metadata_pb2.MetadataMatcher:
     matcher.path.add().key = key
     matcher.value.present_match = True
     return matcher
-
-
-def _fetched(name: str, stand_in: Message) -> manager_pb2.HttpFilter:
-    """A filter whose configuration comes on the same stream; until then the stand-in acts."""
-    config = packed(stand_in)
-    return manager_pb2.HttpFilter(
-        name=name,
-        config_discovery=config_source_pb2.ExtensionConfigSource(
-            config_source=over_ads(), default_config=config, type_urls=[config.type_url]
-        ),
-    )
-
-
-def _named(name: str, message: Message) -> tuple[str, Message]:
-    return name, extension_pb2.TypedExtensionConfig(name=name, typed_config=packed(message))
 
 
 def _lua(text: str) -> lua_pb2.Lua:

@@ -4,20 +4,22 @@ Called by `render`; also what these listeners fetch on their own: filters about 
 certificates.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from envoy.config.listener.v3 import listener_pb2
 from google.protobuf.message import Message
 
 from controlplane.adapters.envoy import callers, tls
+from controlplane.adapters.envoy.fetching import named
 from controlplane.adapters.envoy.l4_listeners import l4_listeners
 from controlplane.adapters.envoy.listeners import Stickiness, listener
+from controlplane.adapters.envoy.rates import RATES, rates
 from controlplane.adapters.envoy.resource_sets import listener_name
 from controlplane.adapters.envoy.zones import narrowed, sources_of, zone_notes
 from controlplane.domain.findings import Observation
 from controlplane.domain.routing.certificate_notes import certificate_notes
 from controlplane.domain.routing.tls import tls_hosts
-from controlplane.domain.snapshot import RoutesSection
+from controlplane.domain.snapshot import RoutesSection, ServiceEndpoints
 from controlplane.domain.topology import GatewayGroup
 from controlplane.domain.xds import ResourceType
 
@@ -35,10 +37,13 @@ def group_listeners(
             yield name, kept
 
 
-def fetched(section: RoutesSection) -> Iterator[tuple[ResourceType, str, Message]]:
+def fetched(
+    section: RoutesSection, services: Iterable[ServiceEndpoints]
+) -> Iterator[tuple[ResourceType, str, Message]]:
     """What listeners name and Envoys ask for by name."""
     for name, message in callers.extensions(section):
         yield ResourceType.EXTENSION, name, message
+    yield ResourceType.EXTENSION, *named(RATES, rates(services))
     for name, secret in tls.secrets(tls_hosts(section.certificates, section.routes)):
         yield ResourceType.SECRET, name, secret
 

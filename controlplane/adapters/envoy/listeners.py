@@ -18,6 +18,7 @@ from controlplane.adapters.envoy.callers import CallerFilters, early_mutation, f
 from controlplane.adapters.envoy.clusters import over_ads
 from controlplane.adapters.envoy.normal_form import READ_HEADER, normal_form_filter
 from controlplane.adapters.envoy.packing import packed
+from controlplane.adapters.envoy.rates import rate_filter
 from controlplane.adapters.envoy.retries import ATTEMPT_LIMIT, RETRY_ON, retry_filter
 from controlplane.adapters.envoy.sources import source_filter
 from controlplane.adapters.envoy.sticky import sticky_filter
@@ -83,6 +84,7 @@ def _manager(
     manager.early_header_mutation_extensions.append(early_mutation(ours))
     manager.http_filters.append(normal_form_filter())
     manager.http_filters.extend(filters(callers))
+    manager.http_filters.append(rate_filter())
     manager.http_filters.append(retry_filter())
     manager.rds.route_config_name = ROUTES_NAME
     manager.rds.config_source.CopyFrom(over_ads())

@@ -130,13 +130,14 @@ class Renderer:
         return self._remember(("listeners", stickiness, *_routes_and_endpoints(snapshot)), make)
 
     def _fetched(self, snapshot: Snapshot) -> tuple[tuple[Part, ...], tuple[Observation, ...]]:
-        section = snapshot.content.routes
+        section, services = snapshot.content.routes, snapshot.content.endpoints.services
 
         def make() -> tuple[tuple[Part, ...], tuple[Observation, ...]]:
-            parts = (_part(kind, name, message) for kind, name, message in fetched(section))
+            found = fetched(section, services)
+            parts = (_part(kind, name, message) for kind, name, message in found)
             return tuple(parts), access_notes(section)
 
-        return self._remember(("fetched", snapshot.digests[Section.ROUTES]), make)
+        return self._remember(("fetched", *_routes_and_endpoints(snapshot)), make)
 
     def _routes(self, snapshot: Snapshot) -> tuple[tuple[Part, ...], tuple[Observation, ...]]:
         def make() -> tuple[tuple[Part, ...], tuple[Observation, ...]]:

@@ -19,8 +19,10 @@ from controlplane.domain.topology import Fleet
 FORCE = "force"
 # Nobody watches a ramp for longer, and an intent that ramps for days is a planned change.
 LONGEST_RAMP_S = 86_400.0
-# They come with the admission work.
-_NOT_READY = frozenset({PresetName.RATE_LIMIT, PresetName.WAITING_ROOM})
+# Rooms are policies of the fleet; none is attached by an intent yet.
+_NOT_READY = frozenset({PresetName.WAITING_ROOM})
+# What a preset cannot do without.
+_NEEDED = {PresetName.CIRCUIT_BREAK: "concurrent", PresetName.RATE_LIMIT: "rate_rps"}
 _STATUSES = frozenset({403, 503})
 
 
@@ -214,14 +216,15 @@ def _check_preset(preset: Preset | None) -> None:
     if preset.name in _NOT_READY:
         raise Refused(
             "preset_not_ready",
-            f"{preset.name} is not built yet: limit the service with circuit_break (`concurrent` "
-            "and `waiting`), or close it with block",
+            f"{preset.name} is not built yet: limit the service with rate_limit (`rate_rps`) or "
+            "circuit_break (`concurrent` and `waiting`), or close it with block",
         )
-    if preset.name is PresetName.CIRCUIT_BREAK and preset.concurrent is None:
+    needed = _NEEDED.get(preset.name)
+    if needed is not None and getattr(preset, needed) is None:
         raise Invalid(
             "intent_incomplete",
-            "the preset circuit_break needs concurrent",
-            {"field": "preset.concurrent"},
+            f"the preset {preset.name} needs {needed}",
+            {"field": f"preset.{needed}"},
         )
     if preset.status not in _STATUSES:
         raise Invalid(

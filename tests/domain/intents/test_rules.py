@@ -50,6 +50,10 @@ def wanted(kind: IntentKind, target: Target = EAST, **values: object) -> Wanted:
         (wanted(IntentKind.PRESET, SHOP), "intent_incomplete"),
         (wanted(IntentKind.PRESET, SHOP, preset=Preset(name=BREAK)), "intent_incomplete"),
         (
+            wanted(IntentKind.PRESET, SHOP, preset=Preset(name=PresetName.RATE_LIMIT)),
+            "intent_incomplete",
+        ),
+        (
             wanted(IntentKind.PRESET, SHOP, preset=Preset(name=PresetName.BLOCK, status=200)),
             "intent_incomplete",
         ),

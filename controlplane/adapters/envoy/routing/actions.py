@@ -14,6 +14,7 @@ from controlplane.adapters.envoy.callers import mark
 from controlplane.adapters.envoy.clusters import cluster_name
 from controlplane.adapters.envoy.derived_clusters import queue_name
 from controlplane.adapters.envoy.packing import milliseconds
+from controlplane.adapters.envoy.rates import counted
 from controlplane.adapters.envoy.retries import errors_header, retry_policy
 from controlplane.adapters.envoy.routing.conditions import route_match
 from controlplane.adapters.envoy.routing.expressible import Services
@@ -56,6 +57,7 @@ def envoy_route(route: Route, services: Services, usual: RetryPolicy) -> route_p
     else:
         service = services[route.service]
         message.route.CopyFrom(_forward(route, service, usual))
+        counted(message, service)
         if service.retry.server_errors:
             message.request_headers_to_add.append(errors_header())
     _change_headers(message, route)

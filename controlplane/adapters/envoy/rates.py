@@ -1,0 +1,88 @@
+"""Rates of services on Envoy: how many requests per second a gateway lets through to each.
+
+Called by `listeners` (`rate_filter`), `group_listeners` (`rates`) and `actions` (`counted`). The
+buckets are in a configuration of their own (ECDS): a push of routes would fill those of routes
+again. The filter stands in every listener, switched off: connections that are older than a limit
+have an older listener, and the limited service's routes switch it on.
+"""
+
+import math
+from collections.abc import Iterable
+
+from envoy.config.core.v3 import base_pb2
+from envoy.config.route.v3 import route_components_pb2 as route_pb2
+from envoy.extensions.common.ratelimit.v3 import ratelimit_pb2
+from envoy.extensions.filters.http.local_ratelimit.v3 import local_rate_limit_pb2 as limit_pb2
+from envoy.extensions.filters.network.http_connection_manager.v3 import (
+    http_connection_manager_pb2 as manager_pb2,
+)
+from envoy.type.v3 import percent_pb2
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.wrappers_pb2 import UInt32Value
+
+from controlplane.adapters.envoy.delegates import switch_on
+from controlplane.adapters.envoy.fetching import fetched_filter
+from controlplane.domain.snapshot import ServiceEndpoints
+
+RATES = "rates"
+# Of a bucket's key, and of the metadata in which a route names its service.
+SERVICE = "service"
+# Envoy takes 50 ms at least. Each filling gives so much of a second's requests that they are a
+# whole number, so that any rate is kept exactly.
+FILL_S = 0.1
+NANOS = 1_000_000_000
+
+
+def rate_filter() -> manager_pb2.HttpFilter:
+    """The HTTP filter; until its configuration is there it lets everything through."""
+    found = fetched_filter(RATES, limit_pb2.LocalRateLimit(stat_prefix=RATES))
+    found.disabled = True
+    return found
+
+
+def counted(message: route_pb2.Route, service: ServiceEndpoints) -> None:
+    """Let the requests of a compiled route count for its service, where that has a rate."""
+    if _rate_of(service) is None:
+        return
+    message.metadata.filter_metadata[RATES][SERVICE] = service.service
+    switch_on(message, RATES)
+
+
+def rates(services: Iterable[ServiceEndpoints]) -> limit_pb2.LocalRateLimit:
+    """A bucket for each service with a rate; without one, a filter that does nothing."""
+    message = limit_pb2.LocalRateLimit(stat_prefix=RATES)
+    limited = {one.service: rate for one in services if (rate := _rate_of(one)) is not None}
+    if not limited:
+        return message
+    always = base_pb2.RuntimeFractionalPercent(
+        default_value=percent_pb2.FractionalPercent(numerator=100)
+    )
+    message.filter_enabled.CopyFrom(always)
+    message.filter_enforced.CopyFrom(always)
+    action = message.rate_limits.add().actions.add().metadata
+    action.descriptor_key = SERVICE
+    action.metadata_key.key = RATES
+    action.metadata_key.path.add().key = SERVICE
+    action.source = route_pb2.RateLimit.Action.MetaData.ROUTE_ENTRY
+    for name, rate_rps in sorted(limited.items()):
+        message.descriptors.append(_bucket(name, rate_rps))
+    return message
+
+
+def _rate_of(service: ServiceEndpoints) -> float | None:
+    return None if service.limit is None else service.limit.rate_rps
+
+
+def _bucket(service: str, rate_rps: float) -> ratelimit_pb2.LocalRateLimitDescriptor:
+    """Holds a second's requests: who was quiet may send so many at once."""
+    found = ratelimit_pb2.LocalRateLimitDescriptor()
+    found.entries.add(key=SERVICE, value=service)
+    tokens = math.ceil(rate_rps * FILL_S)
+    seconds = tokens / rate_rps
+    whole_s = math.floor(seconds)
+    found.token_bucket.max_tokens = max(tokens, math.ceil(rate_rps))
+    found.token_bucket.tokens_per_fill.CopyFrom(UInt32Value(value=tokens))
+    found.token_bucket.fill_interval.CopyFrom(
+        Duration(seconds=whole_s, nanos=min(NANOS - 1, round((seconds - whole_s) * NANOS)))
+    )
+    return found
