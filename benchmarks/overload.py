@@ -41,7 +41,7 @@ class Plan:
     looks_s: tuple[float, float] = LOOKS_S
 
 
-FULL = Plan(users=(100, 250, 500, 1_000, 1_500, 2_000), warm_s=8.0, seconds_s=10.0)
+FULL = Plan(users=(10, 100, 250, 500, 1_000, 1_500, 2_000), warm_s=6.0, seconds_s=8.0)
 QUICK = Plan(users=(250, 1_000), warm_s=3.0, seconds_s=3.0)
 
 
@@ -77,8 +77,9 @@ async def _played(parts: Site, plan: Plan) -> tuple[list[Look], Figures]:
         for users in plan.users
         for service in (BARE, PROTECTED)
     ]
+    away = {"without_redis": float(parts.away())}
     faults = await killed_holder(parts) | await upstream_down(parts)
-    return looks, figures_of(looks) | faults
+    return looks, figures_of(looks) | away | faults
 
 
 async def look(parts: Site, plan: Plan, users: int, service: str) -> Look:

@@ -18,6 +18,8 @@ from controlplane.domain.admission.policy import Mode, PolicyKind
 log = structlog.get_logger()
 MOST_LINES = 1_000
 LONGEST_TEXT = 200
+# Who is served, be it from what is known already, is counted and not said.
+SERVED = frozenset({Verdict.ADMIT, Verdict.ANSWER})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,7 @@ class CountsAndLines:
         ).inc()
         if said.fell_back:
             self._fallbacks.labels(said.policy, said.fell_back).inc()
-        if decision.verdict is not Verdict.ADMIT and self._may_write():
+        if decision.verdict not in SERVED and self._may_write():
             _write(said, asked)
 
     def _may_write(self) -> bool:

@@ -9,6 +9,7 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from controlplane.domain.admission.asking import Asked
 from controlplane.domain.admission.overload.deciding import Turn
@@ -70,6 +71,7 @@ class Turns:
         )
         self._fetch_s = spec.token_s - min(spec.token_s * MARGIN, MOST_MARGIN_S)
         self._fetching: set[asyncio.Task[Found]] = set()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._leaving: set[asyncio.Task[None]] = set()
 
     async def wait(self, wait: Wait, leases: Leases) -> Found:
@@ -126,6 +128,12 @@ class Turns:
         return await asyncio.shield(task)
 
     async def _work(self, wait: Wait, held: "_Held") -> Found:
+        # With tokens from two places, one of which may be away, an agent still fetches once.
+        lock = self._locks.setdefault(wait.key, asyncio.Lock())
+        async with lock:
+            return await self._alone(wait, held)
+
+    async def _alone(self, wait: Wait, held: "_Held") -> Found:
         try:
             # Whoever had the token before may have brought the answer.
             entry = await self._cache.after_all(wait.key, time.monotonic())
