@@ -84,7 +84,7 @@ class OrderDesk:
 
     async def _after_the_last(self, order: Order) -> Page:
         # Nothing is left, but his may be among those sold: the node that had sent it may have died.
-        if not await self._stock.knows(order.id):
+        if not await self._stock.may_have(order.id):
             return pages.SOLD_OUT
         try:
             return _told(order, await self._writer.ask(order))

@@ -5,6 +5,7 @@ spares the shop: whether something is sold is decided by the shop's stock alone.
 """
 
 import contextlib
+import secrets
 
 from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy, WithoutState
 from controlplane.domain.errors import Retryable
@@ -14,6 +15,7 @@ from gateway.state.shared import SharedState
 
 # Parts stay for a day after the sale, for whoever sends an order again.
 KEPT_S = 86_400.0
+LOST = b"lost"
 
 
 class Stock:
@@ -28,6 +30,9 @@ class Stock:
         self._sale = f"{policy.item} {policy.opens_at_s:g}"
         self._gone = key(name, self._sale, "gone", str(policy.stock))
         self._submitted = key(name, self._sale, "submitted")
+        # Says whether what is there is what was there at the opening.
+        self._mark = key(name, self._sale, "mark")
+        self._seen: bytes | None = None
         self.sold = 0
         self.away = False
 
@@ -53,12 +58,22 @@ class Stock:
                 raise
             return True
 
-    async def knows(self, order: str) -> bool:
-        """Whether an order was let through; False while nobody can tell."""
+    async def begin(self) -> None:
+        """Leave a mark in the shared state, or read the one that another node has left."""
+        with contextlib.suppress(Retryable):
+            mine = secrets.token_hex(8).encode()
+            await self._values.compare_and_set(self._mark, None, mine, self._ttl_s)
+            self._seen = await self._values.get(self._mark)
+
+    async def may_have(self, order: str) -> bool:
+        """Whether an order may have been let through; True also while nobody can tell."""
         try:
-            return await self._values.get(self._part(order)) is not None
+            if await self._values.get(self._part(order)) is not None:
+                return True
+            mark = await self._values.get(self._mark)
         except Retryable:
-            return False
+            return True
+        return mark in (None, LOST) or mark != self._seen
 
     async def give_back(self, order: str) -> None:
         """An order came to nothing: its part is free again."""
@@ -83,9 +98,17 @@ class Stock:
         with contextlib.suppress(Retryable):
             await self._values.set(self._gone, b"1", self._ttl_s)
 
-    async def gone(self) -> bool:
-        """Whether a node has said that nothing is left; False while nobody can tell."""
+    async def look(self) -> bool:
+        """Whether a node has said that nothing is left; False while nobody can tell.
+
+        A mark that is another one says that the state was lost: all nodes are told so.
+        """
         try:
+            if self._seen is None:
+                await self.begin()
+            elif await self._values.get(self._mark) != self._seen:
+                await self._values.set(self._mark, LOST, self._ttl_s)
+                self._seen = LOST
             return await self._values.get(self._gone) is not None
         except Retryable:
             return False

@@ -6,6 +6,7 @@ told "accepted" before the shop has said so.
 
 import asyncio
 import contextlib
+import time
 
 import structlog
 
@@ -20,7 +21,7 @@ log = structlog.get_logger()
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
 # Other nodes' news is asked for so often; the shop is asked when nothing moved for so long.
-NEWS_S, LULL_S = 0.2, 10.0
+NEWS_S, LATE_NEWS_S, LULL_S = 0.2, 1.0, 10.0
 
 
 class Writer:
@@ -109,9 +110,10 @@ class Writer:
 
     async def _hear(self) -> None:
         await self.opened.wait()
-        while True:
-            await asyncio.sleep(NEWS_S)
-            if not self.sold_out and await self._stock.gone():
+        await self._stock.begin()
+        while time.time() < self._policy.ends_at_s:
+            await asyncio.sleep(LATE_NEWS_S if self.sold_out else NEWS_S)
+            if await self._stock.look() and not self.sold_out:
                 self._close()
 
     async def _recover(self) -> None:

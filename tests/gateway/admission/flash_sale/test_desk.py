@@ -21,6 +21,7 @@ from controlplane.domain.errors import Retryable
 from gateway.admission.flash_sale.counter import SaleCounter
 from gateway.admission.flash_sale.funnel import Layer
 from gateway.admission.flash_sale.host import SaleHost
+from gateway.admission.flash_sale.stock import Stock
 from gateway.admission.opening_options import OpeningOptions
 from gateway.direct_http import Call
 from gateway.polling import Source
@@ -339,6 +340,27 @@ async def test_who_bought_the_last_through_a_node_that_died_is_told_so(tmp_path:
         assert (await _asked(two, "order", "ann", ticket=ticket))[0] == 201
         assert (await _asked(two, "order", "bob", ticket=other))[1]["outcome"] == "sold_out"
         assert len(shop.bought) == 1
+
+
+async def test_when_shared_state_was_lost_the_shop_says_whose_the_last_was(tmp_path: Path) -> None:
+    state = in_memory(time.monotonic)
+    async with (
+        shop_server(left=1) as shop,
+        _node(_policy(shop, stock=1), tmp_path, state) as one,
+    ):
+        counter = _open(one)
+        await counter.stock.begin()
+        for user, order in (("ann", "ann's"), ("bob", "bob's")):
+            assert (await _asked(one, "form", user))[0] == 200
+            assert not await counter.stock.may_have(order)
+        # Everything is gone, the mark too: whose order it was, only the shop knows.
+        counter.stock._values = in_memory(time.monotonic).values
+        assert await counter.stock.may_have("ann's")
+        assert not await counter.stock.look()
+        assert await counter.stock.may_have("bob's")
+        other = Stock("phones", counter.policy, replace(state, values=counter.stock._values))
+        await other.begin()
+        assert await other.may_have("bob's")
 
 
 async def test_a_changed_sale_is_served_anew_and_a_removed_one_is_gone(tmp_path: Path) -> None:
