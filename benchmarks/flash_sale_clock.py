@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from benchmarks.live_envoy import free_ports
-from benchmarks.wrk import Wrk, prepared
+from benchmarks.wrk import Load, Wrk, prepared
 
 CONNECTIONS = 64
 OURS = """
@@ -42,19 +42,30 @@ async def clock_rates(folder: Path, seconds: int, rounds: int) -> dict[str, floa
     ours, theirs = free_ports(2)
     wrk = prepared(folder, ["/time"])
     found: dict[int, list[float]] = {ours: [], theirs: []}
-    async with _ours(ours), _nginx(folder, theirs):
+    per_core = []
+    async with _ours(ours) as pid, _nginx(folder, theirs):
         for _ in range(rounds):
-            for port in found:
-                found[port].append(await asyncio.to_thread(_rate, wrk, port, seconds))
+            before_s = _processor_s(pid)
+            load = await asyncio.to_thread(_load, wrk, ours, seconds)
+            per_core.append(load.requests / (_processor_s(pid) - before_s))
+            found[ours].append(load.rps)
+            found[theirs].append((await asyncio.to_thread(_load, wrk, theirs, seconds)).rps)
     rates = {port: statistics.median(each) for port, each in found.items()}
     return {
         "time_rps": rates[ours],
+        "time_per_core_second": statistics.median(per_core),
         "nginx_return_rps": rates[theirs],
         "time_to_nginx_ratio": rates[ours] / rates[theirs],
     }
 
 
-def _rate(wrk: Wrk, port: int, seconds: int) -> float:
+def _processor_s(pid: int) -> float:
+    """Processor time of a process so far, in its own code and in the system's."""
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _load(wrk: Wrk, port: int, seconds: int) -> Load:
     # The child takes its mask from this thread: servers have the first processor for themselves.
     usual = os.sched_getaffinity(0)
     with contextlib.suppress(OSError):
@@ -65,11 +76,11 @@ def _rate(wrk: Wrk, port: int, seconds: int) -> float:
         os.sched_setaffinity(0, usual)
     if load.failed:
         raise RuntimeError(f"{load.failed} of {load.requests} requests failed")
-    return load.rps
+    return load
 
 
 @contextlib.asynccontextmanager
-async def _ours(port: int) -> AsyncIterator[None]:
+async def _ours(port: int) -> AsyncIterator[int]:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", OURS.format(port=port), stdout=asyncio.subprocess.PIPE
     )
@@ -77,7 +88,7 @@ async def _ours(port: int) -> AsyncIterator[None]:
         assert process.stdout is not None
         await process.stdout.readline()
         os.sched_setaffinity(process.pid, {min(os.sched_getaffinity(0))})
-        yield
+        yield process.pid
     finally:
         process.kill()
         await process.wait()

