@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import json
 import statistics
-import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +21,8 @@ import aiohttp
 import uvloop
 
 from benchmarks.bots_traffic import Sent, Wave, traffic
-from benchmarks.live_agent import GROUP, leave, live_agent
 from benchmarks.live_envoy import free_ports
-from controlplane.domain import canonical
+from benchmarks.proxied_site import USER_HEADER, proxied, site_of
 from controlplane.domain.admission.abnormal_traffic.client import Client, answered
 from controlplane.domain.admission.abnormal_traffic.policy import (
     AbnormalTrafficPolicy,
@@ -35,23 +33,11 @@ from controlplane.domain.admission.abnormal_traffic.policy import (
 from controlplane.domain.admission.abnormal_traffic.scoring import scorer
 from controlplane.domain.admission.asking import Asked
 from controlplane.domain.admission.policy import Mode, Policy
-from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.routing.matching.request import Request
-from controlplane.domain.routing.route import FunctionCall, PathMatch, Route
-from controlplane.domain.services import (
-    CheckKind,
-    Cluster,
-    Endpoint,
-    HealthCheck,
-    RetryPolicy,
-    Service,
-    StrategyName,
-)
-from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
-from gateway.last_good import LastGood
+from controlplane.domain.routing.route import FunctionCall
+from controlplane.domain.topology import Fleet
 
 LOOPBACK = "127.0.0.1"
-USER_HEADER = "x-user"
 # The rules were made with seeds 0..3; none of those is measured.
 FIRST_SEED = 100
 GIVE_UP_S = 2.0
@@ -219,61 +205,18 @@ def show(figures: Mapping[str, float]) -> None:
 @contextlib.asynccontextmanager
 async def site(folder: Path, mode: Mode) -> AsyncIterator[str]:
     """Shop, slow queue and an agent before them; the address of its proxy."""
-    shop, slow, proxy = free_ports(3)
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.bots_site", str(shop), str(slow)),
-        *("--shop-places", str(SHOP_PLACES), "--slow-places", str(SLOW_PLACES)),
-        *("--takes-s", str(TAKES_S)),
-    )
-    try:
-        declared = fleet(shop, slow, mode)
-        leave(folder, declared.policies, declared.routes)
-        snapshot = build(declared, {"shop": {"dc": 1.0}, "slow": {"dc": 1.0}})
-        LastGood(folder).store(canonical.encode(snapshot.content), '"left"', 1)
-        options = ("--proxy", f"{LOOPBACK}:{proxy}", "--user", f"header:{USER_HEADER}")
-        with await asyncio.to_thread(_entered, folder, options):
-            yield f"http://{LOOPBACK}:{proxy}"
-    finally:
-        process.kill()
-        await process.wait()
-
-
-def _entered(folder: Path, options: Sequence[str]) -> contextlib.ExitStack:
-    stack = contextlib.ExitStack()
-    stack.enter_context(live_agent(folder, *options))
-    return stack
+    shop, slow = free_ports(2)
+    services = {"shop": (shop, SHOP_PLACES), "slow": (slow, SLOW_PLACES)}
+    async with proxied(folder, fleet(shop, slow, mode), services, TAKES_S) as url:
+        yield url
 
 
 def fleet(shop: int, slow: int, mode: Mode) -> Fleet:
     """A shop with its routes, a slow queue, and the policy."""
     paths = {"item": "/item", "api": "/api", "login": "/login", "order": "/order"}
-    return Fleet(
-        datacenters=(Datacenter(name="dc", role=Role.PRIMARY, region="r"),),
-        services=tuple(
-            Service(
-                name=name,
-                strategy=StrategyName.STATIC,
-                # Neither retries nor checks that wait in the queue: overload shows as it is.
-                retry=RetryPolicy(attempts=0, per_try_timeout_ms=2_000),
-                timeout_ms=2_000,
-                health_check=HealthCheck(kind=CheckKind.TCP),
-                clusters=(
-                    Cluster(
-                        datacenter="dc",
-                        capacity_rps=100.0,
-                        endpoints=(Endpoint(address=LOOPBACK, port=port),),
-                        servers=1,
-                    ),
-                ),
-            )
-            for name, port in (("shop", shop), ("slow", slow))
-        ),
-        gateways=(GatewayGroup(name=GROUP),),
-        routes=tuple(
-            Route(id=name, path=PathMatch(value=path), service="shop")
-            for name, path in paths.items()
-        ),
-        policies=(Policy(name="bots", mode=mode, abnormal_traffic=POLICY),),
+    policy = Policy(name="bots", mode=mode, abnormal_traffic=POLICY)
+    return site_of(
+        {"shop": shop, "slow": slow}, {name: ("shop", path) for name, path in paths.items()}, policy
     )
 
 

@@ -3,7 +3,8 @@ takes one out. So a service that fails everywhere gets little more than its requ
 
 from dataclasses import dataclass
 
-# What an account holds at most, and at its start: of few requests a share is less than one retry.
+# What an account holds at most. It begins empty: a service that fails from the start, too, gets no
+# more than its requests and their share.
 RESERVE = 10.0
 
 
@@ -11,7 +12,7 @@ RESERVE = 10.0
 class Account:
     """Retries that a service has left."""
 
-    left: float = RESERVE
+    left: float = 0.0
 
     def put(self, share: float) -> None:
         """One more request."""

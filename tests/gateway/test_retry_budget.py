@@ -39,22 +39,23 @@ def attempts(account: Account | None, requests: int) -> int:
 
 
 def test_a_service_that_fails_everywhere_gets_its_requests_and_the_budget() -> None:
-    assert attempts(Account(), 1_000) <= 1.2 * 1_000 + RESERVE
+    assert 1.19 * 1_000 < attempts(Account(), 1_000) <= 1.2 * 1_000
     assert attempts(None, 1_000) == 13 * 1_000
 
 
 def test_a_retry_that_is_not_wanted_takes_nothing() -> None:
-    account = Account()
+    account = Account(left=2.0)
     tries = Tries(key="", version="*", began_s=0.0)
     served = Lease(instance=ONE, service=SERVICE, account=account)
     assert not tries.again(served, 0.1)
     late = replace(served, outcome=Outcome.ERROR)
     assert not tries.again(late, 2.0)
-    assert account.left == RESERVE
+    assert account.left == 2.0
 
 
 @pytest.mark.parametrize("share", [0.2, 5.0])
-def test_an_account_is_never_fuller_than_at_its_start(share: float) -> None:
+def test_an_account_holds_a_few_retries_at_most(share: float) -> None:
     account = Account()
-    account.put(share)
+    for _ in range(100):
+        account.put(share)
     assert account.left == RESERVE
