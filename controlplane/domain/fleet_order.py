@@ -9,7 +9,7 @@ from controlplane.domain.admission.policy import Attachment
 from controlplane.domain.routing.callers.policies import CallerPolicy, Consumer, Grant
 from controlplane.domain.routing.route import Condition, HeaderChanges, Route
 from controlplane.domain.services import Cluster, Service
-from controlplane.domain.topology import ROLE_ORDER, Datacenter, Fleet
+from controlplane.domain.topology import ROLE_ORDER, Datacenter, Fleet, GatewayGroup
 
 
 def normalized(fleet: Fleet) -> Fleet:
@@ -28,7 +28,7 @@ def normalized(fleet: Fleet) -> Fleet:
             _normalized_service(service, position)
             for service in sorted(fleet.services, key=lambda s: s.name)
         ),
-        gateways=tuple(sorted(fleet.gateways, key=lambda g: g.name)),
+        gateways=tuple(map(_group, sorted(fleet.gateways, key=lambda g: g.name))),
         routes=tuple(ordered(route) for route in sorted(fleet.routes, key=lambda r: r.id)),
         whitelists=tuple(
             replace(one, hosts=tuple(sorted(one.hosts)), channel=_conditions(one.channel))
@@ -98,6 +98,12 @@ def _changes(changes: HeaderChanges | None) -> HeaderChanges | None:
     if changes is None:
         return None
     return HeaderChanges(set=tuple(sorted(changes.set)), remove=tuple(sorted(changes.remove)))
+
+
+def _group(group: GatewayGroup) -> GatewayGroup:
+    if group.agent is None:
+        return group
+    return replace(group, agent=replace(group.agent, headers=tuple(sorted(group.agent.headers))))
 
 
 def _policy(policy: CallerPolicy) -> CallerPolicy:

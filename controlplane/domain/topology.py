@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 
+from controlplane.domain.admission.agent_door import AgentDoor
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.errors import NotFound
 from controlplane.domain.routing.callers.policies import CallerPolicy, Consumer
@@ -76,6 +77,7 @@ class GatewayGroup:
         region: where their traffic comes from, for `regional` services; None is anywhere.
         tls_port: where they speak TLS; None is nowhere.
         zone: "" is none: they do everything, for anybody.
+        agent: whom they ask about each request; None is nobody.
     """
 
     name: str
@@ -84,6 +86,7 @@ class GatewayGroup:
     region: str | None = None
     tls_port: int | None = None
     zone: str = ""
+    agent: AgentDoor | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from controlplane.domain.admission.agent_door import AgentDoor
 from controlplane.domain.fleet_order import normalized
 from controlplane.domain.routing.life.release import Life, Release
 from controlplane.domain.routing.route import (
@@ -118,3 +119,11 @@ def test_what_has_no_order_in_a_route_is_put_in_order() -> None:
     assert route.request_headers == HeaderChanges(set=(("a", "2"), ("b", "1")), remove=("c", "d"))
     assert route.checks[0].headers == (("a", "2"), ("b", "1"))
     assert normalized(found) == found
+
+
+def test_the_order_in_which_headers_of_an_agent_stand_says_nothing() -> None:
+    def told(*headers: str) -> Fleet:
+        agent = AgentDoor(headers=headers)
+        return normalized(Fleet(gateways=(GatewayGroup(name="edge", agent=agent),)))
+
+    assert told("x-b", "x-a") == told("x-a", "x-b")

@@ -29,6 +29,7 @@ from controlplane.adapters.caddy.matchers import (
 from controlplane.adapters.caddy.normal_form import RAW
 from controlplane.adapters.caddy.table import tables
 from controlplane.adapters.caddy.upstreams import Upstreams
+from controlplane.domain.admission.agent_door import unasked
 from controlplane.domain.routing.callers.policies import REMOVED_HEADERS
 from controlplane.domain.routing.certificate_notes import certificate_notes
 from controlplane.domain.routing.matching.request import REQUEST_ID, STICKY_COOKIE
@@ -95,7 +96,12 @@ def render(
         version=snapshot.version,
         parts=((CONFIGURATION, json.dumps(whole, indent=1, sort_keys=True).encode() + b"\n"),),
         snapshot=snapshot,
-        notes=(*selection.notes, *upstreams.notes(), *certificate_notes(section.routes, ports)),
+        notes=(
+            *selection.notes,
+            *upstreams.notes(),
+            *certificate_notes(section.routes, ports),
+            *unasked(group.name, group.agent, "Caddy"),
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
 )
 from google.protobuf.wrappers_pb2 import BoolValue
 
+from controlplane.adapters.envoy.agents import asking
 from controlplane.adapters.envoy.callers import CallerFilters, early_mutation, filters
 from controlplane.adapters.envoy.clusters import over_ads
 from controlplane.adapters.envoy.normal_form import READ_HEADER, normal_form_filter
@@ -60,12 +61,19 @@ def listener(
 def with_routes(
     message: listener_pb2.Listener, routes: route_pb2.RouteConfiguration
 ) -> listener_pb2.Listener:
-    """The same listener with routes inside instead of a subscription, for the preflight."""
+    """The same listener without subscriptions: routes inside, and filters with their stand-ins.
+
+    For the preflight, and wherever an Envoy has no control plane.
+    """
     changed = listener_pb2.Listener()
     changed.CopyFrom(message)
     network_filter = changed.filter_chains[0].filters[-1]
     manager = manager_pb2.HttpConnectionManager.FromString(network_filter.typed_config.value)
     manager.route_config.CopyFrom(routes)
+    for one in manager.http_filters:
+        if one.HasField("config_discovery"):
+            # Of a oneof: the other member goes.
+            one.typed_config.CopyFrom(one.config_discovery.default_config)
     network_filter.typed_config.CopyFrom(packed(manager))
     return changed
 
@@ -84,6 +92,7 @@ def _manager(
     manager.early_header_mutation_extensions.append(early_mutation(ours))
     manager.http_filters.append(normal_form_filter())
     manager.http_filters.extend(filters(callers))
+    manager.http_filters.extend(asking(group))
     manager.http_filters.append(rate_filter())
     manager.http_filters.append(retry_filter())
     manager.rds.route_config_name = ROUTES_NAME

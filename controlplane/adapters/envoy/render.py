@@ -12,6 +12,7 @@ from typing import TypeVar
 from google.protobuf.message import Message
 
 from controlplane.adapters.envoy import clusters, listeners
+from controlplane.adapters.envoy.agents import agent_clusters
 from controlplane.adapters.envoy.derived_clusters import carried_only, derived
 from controlplane.adapters.envoy.group_listeners import access_notes, fetched, group_listeners
 from controlplane.adapters.envoy.l4_listeners import l4_notes
@@ -90,7 +91,8 @@ class Renderer:
 
     def _derived(self, snapshot: Snapshot) -> tuple[Part, ...]:
         def make() -> tuple[Part, ...]:
-            found = derived(snapshot.content.routes, _services(snapshot))
+            section = snapshot.content.routes
+            found = (*derived(section, _services(snapshot)), *agent_clusters(section.gateways))
             return tuple(_part(ResourceType.CLUSTER, message.name, message) for message in found)
 
         return self._remember(("derived", *_routes_and_endpoints(snapshot)), make)

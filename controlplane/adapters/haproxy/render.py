@@ -16,6 +16,7 @@ from controlplane.adapters.haproxy.frontend import HOSTS_FILE, PATHS_FILE, SUFFI
 from controlplane.adapters.haproxy.quoting import word
 from controlplane.adapters.haproxy.table import EVERY_HOST, Table, compiled
 from controlplane.adapters.haproxy.targets import NO_ROUTE, Target, service_section
+from controlplane.domain.admission.agent_door import unasked
 from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.unlimited import unlimited
 from controlplane.domain.instances.unrepeated import unbudgeted
@@ -84,6 +85,7 @@ def render(
             *by_halves(selection.routes),
             *crowded(table.crowded, HAPROXY),
             *access_notes(section, group),
+            *unasked(group.name, group.agent, "HAProxy"),
             *late_standbys(((r.service, r.weights) for r in content.reaches.values()), "HAProxy"),
             *unlimited((r.service for r in content.reaches.values()), "HAProxy"),
             *unbudgeted((r.service for r in content.reaches.values()), "HAProxy"),

@@ -15,6 +15,7 @@ from controlplane.adapters.nginx.quoting import word
 from controlplane.adapters.nginx.table import NO_ROUTE, HostTable, Table
 from controlplane.adapters.nginx.tests import named_first
 from controlplane.adapters.nginx.upstreams import Upstreams
+from controlplane.domain.admission.agent_door import unasked
 from controlplane.domain.routing.compiling.selection import crowded
 from controlplane.domain.routing.matching.request import STICKY_COOKIE
 from controlplane.domain.snapshot import Snapshot
@@ -80,6 +81,7 @@ def render(
             *upstreams.without_bound(),
             *upstreams.without_sessions(),
             *access_notes(section, entry),
+            *unasked(group.name, group.agent, "nginx"),
         ),
     )
 

@@ -14,6 +14,7 @@ from controlplane.adapters.traefik.expressible import expressible
 from controlplane.adapters.traefik.middlewares import Json, Middlewares
 from controlplane.adapters.traefik.table import HTTP, HTTPS, Compiler
 from controlplane.adapters.traefik.upstreams import Upstreams
+from controlplane.domain.admission.agent_door import unasked
 from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.routing.certificate_notes import certificate_notes
 from controlplane.domain.routing.tls import Certificate, tls_hosts
@@ -78,6 +79,7 @@ def render(snapshot: Snapshot, options: TraefikOptions) -> Artifact:
         snapshot=snapshot,
         notes=(
             *selection.notes,
+            *unasked(group.name, group.agent, "Traefik"),
             *upstreams.notes(),
             *certificate_notes(section.routes, ports),
             *_shared(certificates),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 
 from controlplane.api.fleet_document.addresses import listen_address
+from controlplane.api.fleet_document.agents import agent
 from controlplane.api.fleet_document.callers import policy
 from controlplane.api.fleet_document.clusters import (
     CAPACITY_RPS,
@@ -49,7 +50,7 @@ FLEET_KEYS = (
     "metric_sources",
 )
 
-GATEWAY_KEYS = ("name", "listen_address", "listen_port", "region", "tls_port", "zone")
+GATEWAY_KEYS = ("name", "listen_address", "listen_port", "region", "tls_port", "zone", "agent")
 USUAL_GROUP = GatewayGroup(name="")
 
 
@@ -198,6 +199,7 @@ def _gateway(place: Place, zones: Collection[str]) -> GatewayGroup:
         region=entries.optional("region", name, None),
         tls_port=entries.optional("tls_port", PORT, None),
         zone=entries.optional("zone", reference("zone", zones), ""),
+        agent=entries.optional("agent", agent, None),
     )
     if read.tls_port == read.listen_port:
         entries.places["tls_port"].report("another port than listen_port")

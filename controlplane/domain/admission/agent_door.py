@@ -7,6 +7,8 @@ agree on stands here once.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from controlplane.domain.findings import Observation
+
 # A question takes no longer; the agent itself answers in less, or falls back.
 TIMEOUT_MS = 20
 # Envoy puts this in front of the path that it asks about.
@@ -45,3 +47,18 @@ class AgentDoor:
     def admits(self) -> bool:
         """Requests go on while the agent is away."""
         return self.when_away is WhenAway.ADMIT
+
+
+def unasked(group: str, door: AgentDoor | None, plane: str) -> tuple[Observation, ...]:
+    """What is to be said where a plane's own files do not ask the agent of its group."""
+    if door is None:
+        return ()
+    return (
+        Observation(
+            code="agent_not_asked",
+            subject=f"gateway/{group}",
+            message=f"group {group} has an agent, and {plane} is not told from here to ask it: put "
+            "the agent's own proxy in front (`signalbox gateway run --proxy`), or take Envoy",
+            held="its requests go on without being asked about",
+        ),
+    )

@@ -1,4 +1,4 @@
-from controlplane.domain.admission.agent_door import AgentDoor, WhenAway
+from controlplane.domain.admission.agent_door import AgentDoor, WhenAway, unasked
 from controlplane.domain.admission.envoy_asks import agent_cluster, asking_filter
 
 
@@ -28,3 +28,10 @@ def test_answers_of_the_agent_are_no_failures_of_it() -> None:
     (endpoint,) = place["lb_endpoints"]
     address = endpoint["endpoint"]["address"]["socket_address"]
     assert address == {"address": "::1", "port_value": 7}
+
+
+def test_a_plane_that_is_not_told_to_ask_is_a_finding() -> None:
+    assert unasked("edge", None, "nginx") == ()
+    (found,) = unasked("edge", AgentDoor(), "nginx")
+    assert (found.code, found.subject) == ("agent_not_asked", "gateway/edge")
+    assert "nginx" in found.message

@@ -1,0 +1,40 @@
+"""The agent that a group's Envoys ask about each request: a filter, and a cluster for each group.
+
+Called by `listeners` and `render`. What Envoy is told is `domain.admission.envoy_asks`.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from envoy.config.cluster.v3 import cluster_pb2
+from envoy.extensions.filters.http.ext_authz.v3 import ext_authz_pb2
+from envoy.extensions.filters.network.http_connection_manager.v3 import (
+    http_connection_manager_pb2 as manager_pb2,
+)
+from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2
+from google.protobuf import json_format
+
+from controlplane.domain.admission.envoy_asks import agent_cluster, asking_filter
+from controlplane.domain.topology import GatewayGroup
+
+# Types that stand inside as Any are found by their names once their modules are there.
+KNOWN = (ext_authz_pb2.ExtAuthz, http_protocol_options_pb2.HttpProtocolOptions)
+
+
+def agent_name(group: str) -> str:
+    """Name of the cluster; it is none of a service, and reports of load leave it out."""
+    return f"_agent~{group}"
+
+
+def asking(group: GatewayGroup) -> Iterator[manager_pb2.HttpFilter]:
+    """The filter that asks, where the group has an agent."""
+    if group.agent is not None:
+        told = asking_filter(group.agent, agent_name(group.name))
+        yield json_format.ParseDict(dict(told), manager_pb2.HttpFilter())
+
+
+def agent_clusters(groups: Iterable[GatewayGroup]) -> Iterator[cluster_pb2.Cluster]:
+    """The agents of all groups that have one."""
+    for group in groups:
+        if group.agent is not None:
+            told = agent_cluster(group.agent, agent_name(group.name))
+            yield json_format.ParseDict(dict(told), cluster_pb2.Cluster())
