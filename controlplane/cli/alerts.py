@@ -111,12 +111,15 @@ def put_policy(
 def try_policies(
     context: typer.Context,
     labels: Annotated[list[str], typer.Argument(metavar="LABEL=VALUE...")],
+    origin: Annotated[
+        str, typer.Option("--origin", help="Whose alert: alertmanager, or findings.")
+    ] = "alertmanager",
     as_json: JsonOption = False,
 ) -> None:
     """Tell which policies would listen to an alert with these labels, and what they would order."""
     from controlplane.cli.client import json_body
 
-    body = json_body({"labels": dict(map(header_of, labels))})
+    body = json_body({"labels": dict(map(header_of, labels)), "origin": origin})
     found = connect(context).send("POST", f"{POLICIES}:test", body=body)["items"]
     if as_json:
         output.emit(found)

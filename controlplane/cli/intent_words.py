@@ -48,6 +48,9 @@ def show_forecast(forecast: Mapping[str, Any], as_json: bool) -> None:
         if load["admitted_rps"] is not None:
             expected, admitted = (output.number(load[f"{x}_rps"]) for x in ("expected", "admitted"))
             print(f"{load['service']}: of {expected} requests/s {admitted} are let through")
+    unknown = [load["service"] for load in forecast["loads"] if load["expected_rps"] is None]
+    if unknown:
+        print(f"load not known, room not judged: {', '.join(unknown)} (no fresh samples)")
     print()
     output.table(
         ("SERVICE", "DATACENTER", "NOW", "THEN", "SESSIONS THAT MOVE"),

@@ -37,7 +37,7 @@ def list_intents(
         (
             (
                 one["id"],
-                one["state"],
+                one["ending"] if one["state"] == "ended" else one["state"],
                 target_words(one["target"]),
                 output.when(one["created"]),
                 output.when(one["expires"]),

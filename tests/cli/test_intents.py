@@ -36,6 +36,12 @@ def test_a_failover_is_forecast_made_shown_and_taken_back(declared: Run) -> None
     assert json.loads(declared("intents", "list", "--all", "--json").out)[0]["id"] == made["id"]
 
 
+def test_a_dry_run_without_samples_says_that_room_is_not_judged(server: Server, run: Run) -> None:
+    server.do(server.house.declare())
+    told = run("failover", "beijing-1", "--dry-run").out
+    assert "load not known, room not judged: tickets (no fresh samples)" in told
+
+
 def test_refusals_say_what_forces_them(declared: Run) -> None:
     assert declared("failover", "beijing-1").code == 0
     refused = declared("failover", "beijing-2")

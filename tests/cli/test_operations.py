@@ -61,7 +61,20 @@ def test_a_policy_is_put_tried_and_removed(run: Run, server: Server, tmp_path: P
         assert len(json.loads(run(*words, "--json").out)) == 1
     tried = run("alert-policies", "test", "alertname=CenterDown", "--json")
     assert json.loads(tried.out)[0]["objection"]
+    own = run("alert-policies", "test", "alertname=CenterDown", "--origin", "findings", "--json")
+    assert json.loads(own.out) == []
     assert "is removed" in run("alert-policies", "remove", "leave").err
+
+
+def test_the_list_of_intents_says_how_each_has_ended(run: Run, server: Server) -> None:
+    server.do(server.house.declare(builders.fleet()))
+    run("freeze", "--reason", "look")
+    run("intents", "undo", "freeze-1")
+    assert " returning " in run("intents", "list").out
+    server.do(server.house.tick())
+    server.do(server.house.intents.course.look())
+    assert "freeze-1" not in run("intents", "list").out
+    assert " undone " in run("intents", "list", "--all").out
 
 
 def test_a_scenario_is_forecast_applied_and_undone(
