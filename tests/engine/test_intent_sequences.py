@@ -92,43 +92,57 @@ FLEETS = (
     _fleet(RENAMED, CART),
 )
 
-TARGETS = (
-    Target(),
-    *(Target(datacenter=name) for name in CENTERS),
-    *(Target(service=one.name) for one in (SHOP, CART, ALONE)),
-    *(
-        Target(service=one.name, datacenter=c.datacenter, cluster=c.name)
-        for one in (SHOP, CART, ALONE)
-        for c in one.clusters
-    ),
-    *(
-        Target(service=one.name, datacenter=c.datacenter, endpoint=f"{e.address}:{e.port}")
-        for one in (SHOP, CART)
-        for c in one.clusters
-        for e in c.endpoints
-    ),
+PARTS = tuple(
+    Target(service=one.name, datacenter=c.datacenter, cluster=name, endpoint=endpoint)
+    for one in (SHOP, CART, ALONE)
+    for c in one.clusters
+    for name, endpoint in [
+        ("", ""),
+        (c.name, ""),
+        *(("", f"{e.address}:{e.port}") for e in c.endpoints),
+    ]
 )
-WANTED = st.builds(
-    Wanted,
-    kind=st.sampled_from(
-        [
-            IntentKind.FAILOVER,
-            IntentKind.FAILOVER,
-            IntentKind.DRAIN,
-            IntentKind.RESTORE,
-            IntentKind.PIN,
-            IntentKind.FREEZE,
-            IntentKind.PRESET,
-            IntentKind.ROLLBACK,
-        ]
+PLACES = (*(Target(datacenter=name) for name in CENTERS), *PARTS)
+SERVICES = tuple(Target(service=one.name) for one in (SHOP, CART, ALONE))
+
+PRESETS = (
+    Preset(name=PresetName.CIRCUIT_BREAK, concurrent=3, waiting=1),
+    Preset(name=PresetName.RATE_LIMIT, rate_rps=5.0),
+)
+
+
+def _wanted(
+    kind: IntentKind, targets: Sequence[Target], **values: Any
+) -> st.SearchStrategy[Wanted]:
+    return st.builds(
+        Wanted,
+        kind=st.just(kind),
+        target=st.sampled_from(targets),
+        return_s=st.sampled_from([0.0, 30.0]),
+        force=st.booleans(),
+        **values,
+    )
+
+
+WANTED = st.one_of(
+    _wanted(IntentKind.FAILOVER, PLACES),
+    _wanted(IntentKind.FAILOVER, PLACES[:3]),
+    _wanted(IntentKind.DRAIN, PLACES, over_s=st.sampled_from([0.0, 30.0])),
+    _wanted(IntentKind.RESTORE, PLACES[:3]),
+    _wanted(
+        IntentKind.PIN,
+        SERVICES,
+        shares=st.sampled_from(
+            [(("east", 1.0),), (("west", 1.0),), (("west", 0.7), ("east", 0.3))]
+        ),
     ),
-    target=st.sampled_from(TARGETS),
-    over_s=st.sampled_from([0.0, 30.0]),
-    return_s=st.sampled_from([0.0, 30.0]),
-    shares=st.sampled_from([(("east", 1.0),), (("west", 0.7), ("east", 0.3)), (("far", 1.0),)]),
-    preset=st.sampled_from([Preset(name=PresetName.CIRCUIT_BREAK, concurrent=3, waiting=1)]),
-    revision=st.integers(1, 4),
-    force=st.booleans(),
+    _wanted(IntentKind.FREEZE, (Target(), *SERVICES)),
+    _wanted(
+        IntentKind.PRESET,
+        SERVICES,
+        preset=st.sampled_from(PRESETS),
+    ),
+    _wanted(IntentKind.ROLLBACK, (Target(),), revision=st.integers(1, 4)),
 )
 
 
