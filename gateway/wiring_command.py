@@ -42,6 +42,7 @@ def wiring(arguments: Sequence[str]) -> str:
             raise Invalid("header_invalid", f"--header is {name[:80]!r}; give a name as X-Class")
     plan = Plan(
         agent=place(given.agent),
+        checked=place(given.checked),
         spare=place(given.spare),
         when_away=WhenAway(given.when_away),
         headers=tuple(given.header),
@@ -79,6 +80,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--plane", choices=sorted(PLANES), required=True)
     parser.add_argument(
         "--agent", default="127.0.0.1:18003", help="its --forward-auth [%(default)s]"
+    )
+    parser.add_argument(
+        "--checked",
+        default="127.0.0.1:18003",
+        help="for HAProxy, where --agent is the agent's --proxy: its --forward-auth [%(default)s]",
     )
     parser.add_argument(
         "--when-away",

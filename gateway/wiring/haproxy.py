@@ -1,8 +1,11 @@
 """HAProxy: it asks nobody, so requests go through the agent's own proxy while it is well.
 
+An agent that hangs takes connections still, so its forward-auth is asked whether it is there.
+
 Who holds a ticket of a session queue goes straight to the service.
 """
 
+from controlplane.domain.admission.agent_door import HEALTH_PATH
 from gateway.wiring.plan import Plan, at
 from gateway.wiring.tickets import haproxy_lines, key_files
 
@@ -16,8 +19,11 @@ TEXT = """\
 # A backend beside the others:
 backend signalbox_agent
     option forwardfor
+    option httpchk GET {health}
     timeout connect 20ms
-    server agent {agent} check inter 250ms fall 2 rise 1
+    timeout check 100ms
+    default-server inter 250ms fall 2 rise 1 on-marked-down shutdown-sessions
+    server agent {agent} check addr {host} port {port}
 """
 INSIDE = " !{ var(txn.inside) -m found }"
 REFUSE = (
@@ -30,6 +36,9 @@ def haproxy(plan: Plan) -> str:
     unless = INSIDE if plan.queues else ""
     return TEXT.format(
         agent=at(plan.agent),
+        health=HEALTH_PATH,
+        host=plan.checked[0],
+        port=plan.checked[1],
         files="".join(_file(name, text) for name, text in key_files(plan)) if plan.queues else "",
         tickets="".join(f"    {line}\n" for line in haproxy_lines(plan)),
         refuse="" if plan.admits else REFUSE.format(unless),

@@ -12,6 +12,7 @@ class Plan:
 
     Attributes:
         agent: where the agent listens for proxies.
+        checked: forward-auth of an agent that is asked through its proxy, for checks.
         spare: an address of the proxy's own that speaks for the agent while it is away; loopback.
         service: HOST:PORT of the site, for the example around the snippet.
         headers: further headers that policies set for the service.
@@ -21,6 +22,7 @@ class Plan:
     """
 
     agent: Place
+    checked: Place = ("127.0.0.1", 18_003)
     spare: Place = ("127.0.0.1", 18004)
     service: Place = ("127.0.0.1", 8000)
     when_away: WhenAway = WhenAway.ADMIT

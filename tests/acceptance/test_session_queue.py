@@ -10,11 +10,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks.live_agent import LiveAgent, live_agent
-from benchmarks.session_queue_parts import QUEUE, leave_site
+from benchmarks.session_queue import SESSIONS
+from benchmarks.session_queue_model import Site, crowd_of
+from benchmarks.session_queue_parts import QUEUE, ROOM, SERVICE_S, leave_site, policy
+from benchmarks.session_queue_site import KNEE, SLOWING
 from controlplane.domain.admission.session_queue.policy import SessionQueuePolicy
 from controlplane.domain.admission.session_queue.tickets import cookie_name
 from gateway.admission.session_queue.signing import jwk_set, new_key
 from gateway.wiring.plan import Plan, WhenAway
+from tests.domain.admission.session_queue.simulated_site import Site as SimulatedSite
 from tests.echo_service import echo
 from tests.gateway.wiring.sites import envoy_site, haproxy_site
 from tests.live_proxies import Answer, Client, free_port
@@ -26,6 +30,44 @@ SILENT_S = 3.0
 COOKIE = cookie_name(QUEUE)
 # Behind Envoy it is 429.
 WAITS = (503, 429)
+
+
+def test_the_papers_experiment(record_property: Callable[[str, object], None]) -> None:
+    """7.2 S3: total time is flat from 100 to 500 at once, and the mean stay at least 24 % smaller
+
+    The laws of site and pool in their own time, because a test must not depend on how busy its
+    machine is; `python -m benchmarks.session_queue` plays it with real processes.
+    """
+    site = Site(service_s=SERVICE_S, knee=KNEE, slowing=SLOWING, room=ROOM)
+    play = crowd_of(site, policy(1.0), SESSIONS)
+    totals = [play("session", users)[0] for users in range(100, 501, 100)]
+    flatness = max(totals) / min(totals) - 1
+    reductions = [
+        1 - play("session", users)[1] / play("request", users)[1] for users in (400, 450, 500)
+    ]
+    reduction_pct = sum(reductions) / len(reductions) * 100
+    record_property("flatness", round(flatness, 3))
+    record_property("stay_reduction_pct", round(reduction_pct, 1))
+    assert flatness <= 0.2
+    assert reduction_pct >= 24
+
+
+@pytest.mark.parametrize("slowing", [SLOWING, 2.5])
+def test_the_response_time_is_held(
+    slowing: float, record_property: Callable[[str, object], None]
+) -> None:
+    """7.2 S3: response time held within 20 % of its target while the speed is halved"""
+    site = SimulatedSite(
+        policy=policy(1.0), service_s=SERVICE_S, knee=KNEE, slowing=slowing, think_s=0.2
+    )
+    site.run(300)
+    site.speed = 0.5
+    site.run(600)
+    # The first periods are those in which nobody can be inside already, or out again.
+    settled = [one for one in site.seen if 60 < one.time_s <= 300 or one.time_s > 325]
+    worst_pct = max(abs(one.relative - 1) for one in settled) * 100
+    record_property(f"worst_pct_slowing_{slowing:g}", round(worst_pct, 1))
+    assert worst_pct <= 20
 
 
 @dataclass(slots=True)
@@ -54,7 +96,7 @@ class Browser:
 
 
 @contextlib.contextmanager
-def agents(folder: Path, policy: SessionQueuePolicy, count: int) -> Iterator[Sequence[int]]:
+def agents(folder: Path, queue: SessionQueuePolicy, count: int) -> Iterator[Sequence[int]]:
     """Agents that are proxies in front of one site, with one Redis; their ports."""
     service = free_port()
     ports = [free_port() for _ in range(count)]
@@ -64,7 +106,7 @@ def agents(folder: Path, policy: SessionQueuePolicy, count: int) -> Iterator[Seq
         for number, port in enumerate(ports):
             own = folder / f"agent-{number}"
             own.mkdir()
-            leave_site(own, service, policy)
+            leave_site(own, service, queue)
             options = ("--proxy", f"127.0.0.1:{port}", "--redis", redis.url, "--name", f"a{number}")
             # Calls of a busy machine take longer than a gateway's.
             stack.enter_context(live_agent(own, *options, "--redis-deadline-ms", "1000"))
@@ -78,10 +120,10 @@ def test_the_next_live_ones_are_admitted(
 
     Positions never rise; a tampered ticket goes to the back.
     """
-    policy = SessionQueuePolicy(
+    queue = SessionQueuePolicy(
         initial_size=10, abandon_s=SILENT_S, poll_s=0.2, most_poll_s=1.0, **STILL
     )
-    with agents(tmp_path, policy, 2) as ports:
+    with agents(tmp_path, queue, 2) as ports:
         browsers = [Browser() for _ in range(30)]
         statuses = [one.get(ports[n % 2]).status for n, one in enumerate(browsers)]
         inside, vanish, live = browsers[:10], browsers[10:20], browsers[20:]
@@ -173,8 +215,8 @@ def test_admitted_sessions_need_no_agent(
 def waiting_room(folder: Path, plane: str, when_away: WhenAway) -> Iterator[tuple[int, LiveAgent]]:
     """A proxy that checks tickets, an agent with a pool of one, and a site."""
     service, port, proxy = (free_port() for _ in range(3))
-    policy = SessionQueuePolicy(initial_size=1, ticket_s=60, **STILL)
-    leave_site(folder, service, policy)
+    queue = SessionQueuePolicy(initial_size=1, ticket_s=60, **STILL)
+    leave_site(folder, service, queue)
     private = new_key()
     (folder / "ticket.pem").write_bytes(private)
     options = ["--ticket-key", str(folder / "ticket.pem"), "--trust", "127.0.0.1/32"]
@@ -184,6 +226,7 @@ def waiting_room(folder: Path, plane: str, when_away: WhenAway) -> Iterator[tupl
     with echo(service), live_agent(folder, *options) as agent:
         plan = Plan(
             agent=("127.0.0.1", agent.door if plane == "envoy" else proxy),
+            checked=("127.0.0.1", agent.door),
             service=("127.0.0.1", service),
             when_away=when_away,
             queues=(QUEUE,),
