@@ -7,9 +7,11 @@ next call; nothing is sent ahead.
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import httpx
 import numpy as np
@@ -25,6 +27,8 @@ from training.simulation.world import World
 SERVICE = "tickets"
 NAMES = ("dc-east", "dc-west")
 WHOLE = 10_000
+# Nobody listens there: all look dead, and what holds then is the split that is decided.
+NOBODY = 9_000
 
 
 @dataclass(slots=True)
@@ -45,6 +49,7 @@ class Player:
         minute_s: real seconds of a simulated minute.
         first_minute: of the weather, with which the run begins.
         late_minutes: minutes that were sent with a later one.
+        silent: data centres that are dead, of which nothing is told.
     """
 
     server: Server
@@ -56,6 +61,7 @@ class Player:
     minute: int = 0
     start_s: float = 0.0
     late_minutes: int = 0
+    silent: set[str] = field(default_factory=set)
     seen: list[Seen] = field(default_factory=list)
     state: SiteState | None = None
 
@@ -88,7 +94,7 @@ class Player:
             answer.raise_for_status()
             assert answer.json()["accepted"] == len(samples), answer.text
 
-    def _live(self, ratio: float) -> list[dict[str, object]]:
+    def _live(self, ratio: float) -> list[dict[str, Any]]:
         """One minute under this ratio: what both centres report at its end."""
         at = self.first_minute + self.minute
         lanes = site.gather(self.world, [self.weather])
@@ -107,7 +113,13 @@ class Player:
         )
         self.minute += 1
         end_s = self.start_s + self.minute * self.minute_s
-        return [_reading(name, end_s, played.seen, center) for center, name in enumerate(NAMES)]
+        told = [
+            _reading(name, end_s, played.seen, center)
+            for center, name in enumerate(NAMES)
+            if name not in self.silent
+        ]
+        # Who was asked nothing has no response time to tell.
+        return [one for one in told if math.isfinite(one["response_time_ms"])]
 
     async def _follow(self) -> None:
         """Keep the ratio that is in force, by long poll as a gateway does."""
@@ -128,8 +140,12 @@ def slower(world: World, factor: float) -> World:
     return replace(world, centers=(primary, *world.centers[1:]))
 
 
-def fleet(world: World) -> dict[str, object]:
-    """Two centres as the world has them, one service, scheduled by the default strategy."""
+def fleet(world: World, ports: tuple[int, int] = (NOBODY, NOBODY)) -> dict[str, object]:
+    """Two centres as the world has them, one service, scheduled by the default strategy.
+
+    Args:
+        ports: of the endpoints that are checked.
+    """
     centers = (world.primary, world.secondary)
     roles = ("primary", "same-city")
     return {
@@ -142,7 +158,8 @@ def fleet(world: World) -> dict[str, object]:
                 "name": SERVICE,
                 "strategy": "hybrid",
                 "clusters": [
-                    _cluster(name, center) for name, center in zip(NAMES, centers, strict=True)
+                    _cluster(name, center, port)
+                    for name, center, port in zip(NAMES, centers, ports, strict=True)
                 ],
             }
         ],
@@ -151,17 +168,17 @@ def fleet(world: World) -> dict[str, object]:
     }
 
 
-def _cluster(name: str, center: CenterWorld) -> dict[str, object]:
+def _cluster(name: str, center: CenterWorld, port: int) -> dict[str, object]:
     return {
         "datacenter": name,
         "capacity_rps": center.capacity_rps,
         "servers": center.servers,
         "idle_cpu": center.idle_cpu,
         "full_cpu": center.full_cpu,
-        "endpoints": [{"address": "127.0.0.1", "port": 9_000}],
+        "endpoints": [{"address": "127.0.0.1", "port": port}],
     }
 
 
-def _reading(name: str, end_s: float, seen: Readings, center: int) -> dict[str, object]:
+def _reading(name: str, end_s: float, seen: Readings, center: int) -> dict[str, Any]:
     values = {reading: float(getattr(seen, reading)[0, center, 0]) for reading in READINGS}
     return {"service": SERVICE, "datacenter": name, "time": end_s, **values}

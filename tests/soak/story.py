@@ -1,4 +1,4 @@
-"""A service learns, its world drifts, its models go bad: played against the real program.
+"""A service learns, loses a data centre, its world drifts, its models go bad: played for real.
 
 `play` runs the whole story in scaled time and returns its figures; the acceptance test plays a
 short one, `make soak` two weeks.
@@ -7,9 +7,12 @@ short one, `make soak` two weeks.
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
 from tests.soak import bad_models
+from tests.soak.outages import Outages
+from tests.soak.places import Fault, places
 from tests.soak.player import NAMES, SERVICE, Player, fleet, slower
 from tests.soak.server import Server, serving
 from training.simulation import weather, world
@@ -74,10 +77,13 @@ async def play(plan: Plan, folder: Path) -> Figures:
         "retraining": plan.retraining,
         # A limit of 120 s is 100 ms here, less than a pause of Python's garbage collector.
         "envelope": {"fresh_s": 600.0, "ramp_after_s": 3_000.0},
+        # Not scaled: a minute would be most of a day.
+        "evacuation": {"well_s": 0.5},
     }
     figures = Figures()
-    async with serving(folder, settings) as server:
-        (await server.http.put("/v1/fleet", json=fleet(place))).raise_for_status()
+    async with places(NAMES) as there, serving(folder, settings) as server:
+        ports = (there[NAMES[0]].port, there[NAMES[1]].port)
+        (await server.http.put("/v1/fleet", json=fleet(place, ports))).raise_for_status()
         player = Player(
             server=server,
             world=place,
@@ -85,12 +91,16 @@ async def play(plan: Plan, folder: Path) -> Figures:
             minute_s=60 * plan.scale,
             first_minute=plan.first_minute,
         )
-        story = Story(server=server, player=player, plan=plan, figures=figures)
+        outages = Outages(server=server, player=player, place=there[NAMES[0]])
+        story = Story(server=server, player=player, plan=plan, figures=figures, outages=outages)
         async with player.playing(story.watch):
             await story.learn()
+            await outages.strike(tuple(Fault))
             await story.drift()
             await story.go_bad()
+            await outages.strike((Fault.REFUSES,))
             await player.until(plan.end)
+        outages.judge(figures.values)
         await story.collect()
         await story.judge()
     return figures
@@ -104,6 +114,7 @@ class Story:
     player: Player
     plan: Plan
     figures: Figures
+    outages: Outages
     decisions: dict[str, dict] = field(default_factory=dict)
     memory_mb: list[float] = field(default_factory=list)
 
@@ -240,7 +251,8 @@ class Story:
         figures["late_cycles"] = await self.server.metric("signalbox_late_cycles_total")
         figures["memory_start_mb"] = self.memory_mb[0]
         figures["memory_end_mb"] = self.memory_mb[-1]
-        figures["guard_violations"] = sum(map(violates, self.decisions.values()))
+        scheduled = [one for one in self.decisions.values() if not self._is_emergency(one)]
+        figures["guard_violations"] = sum(map(violates, scheduled))
         figures["minutes_over_declared_capacity"] = sum(self._over_declared())
         figures["minutes_saturated"] = sum(max(minute.use) > 1.0 for minute in player.seen)
         late = [line for line in self.server.log.read_text().splitlines() if "cycle.late" in line]
@@ -249,6 +261,11 @@ class Story:
         assert figures.values["guard_violations"] == 0, figures.values
         assert figures.values["minutes_over_declared_capacity"] == 0, figures.values
         assert max(self.memory_mb) < self.memory_mb[0] + 100.0, self.memory_mb
+
+    def _is_emergency(self, decision: dict) -> bool:
+        """Whether a failover had its say while it was made: no bound and no step holds it."""
+        time_s = datetime.fromisoformat(decision["time"]).timestamp()
+        return self.outages.covers((time_s - self.player.start_s) / self.player.minute_s)
 
     def _over_declared(self) -> list[bool]:
         """Minutes in which the weights sent a centre more than its pool is declared to bear."""
