@@ -185,7 +185,7 @@ def test_admitted_sessions_need_no_agent(
     The agent killed: admitted ones go on, others get the declared mode.
     """
     # A busy machine takes longer than a gateway's 20 ms; how long is tried elsewhere.
-    monkeypatch.setattr("gateway.wiring.envoy.TIMEOUT_MS", 1_000)
+    monkeypatch.setattr("controlplane.domain.admission.envoy_asks.TIMEOUT_MS", 1_000)
     with waiting_room(tmp_path, plane, when_away) as (port, agent):
         inside, waits = Browser(), Browser()
         _until_seen(inside, port)
