@@ -5,6 +5,7 @@ initial pool of 2, updated every 5 s; a site that slows down the more it has to 
 (`session_queue_site` has its law). All times are multiplied by one scale. Beside the session queue,
 in the same run and in front of the same site: a queue of requests whose pool follows the same law,
 and in the full run the site alone. Then the site's speed is halved in the middle of a steady crowd.
+What the law alone gives, without processes (`session_queue_model`), stands beside as `model_`.
 `python -m benchmarks.session_queue [--quick] [--json]`
 """
 
@@ -19,6 +20,7 @@ from pathlib import Path
 from statistics import fmean
 
 from benchmarks.session_queue_load import Played, crowd, steady
+from benchmarks.session_queue_model import Site, crowd_of
 from benchmarks.session_queue_parts import (
     ROOM,
     SERVICE_S,
@@ -27,15 +29,17 @@ from benchmarks.session_queue_parts import (
     UPDATE_S,
     Running,
     calm,
+    policy,
     running,
     tell_site,
 )
+from benchmarks.session_queue_site import KNEE, SLOWING
 
 SESSIONS = 600
 STEADY_USERS = 100
 # Periods until the pool has grown from its initial size, and until it has followed a change.
-GROWS, FOLLOWS = 10, 4
-STEADY_PERIODS = 14
+GROWS, FOLLOWS = 8, 4
+STEADY_PERIODS = 9
 # Periods that one mean of the response time is taken over.
 WINDOW = 3
 KINDS = ("session", "request", "direct")
@@ -71,7 +75,7 @@ FULL = Plan(
     direct=(10, 50, 100, 200, 300),
     stateless=True,
 )
-QUICK = Plan(scale=0.04, session=(100, 400, 500), request=(400, 500))
+QUICK = Plan(scale=0.038, session=(100, 400, 500), request=(400, 500))
 
 
 def main() -> None:
@@ -92,6 +96,7 @@ async def measure(plan: Plan) -> tuple[Table, Figures]:
         async with running(plan.scale, ROOM, Path(folder)) as parts:
             table = await played(plan, parts)
             figures = {**flatness(table), **stays(table), **await halved(parts)}
+        figures |= modeled(plan.request)
         if plan.stateless:
             async with running(plan.scale, STATELESS, Path(folder)) as parts:
                 only = Plan(scale=plan.scale, session=COMPARED, request=COMPARED)
@@ -131,6 +136,18 @@ def stays(table: Table) -> Figures:
         1.0 - _stay(table["session", users]) / _stay(table["request", users]) for users in both
     ]
     return {"stay_reduction_pct": fmean(reductions) * 100.0}
+
+
+def modeled(played_with: Iterable[int]) -> Figures:
+    """The same figures of the laws alone, in the paper's own times."""
+    users = [each for each in played_with if each in COMPARED]
+    figures: Figures = {}
+    for name, room in (("", ROOM), ("_stateless", STATELESS)):
+        site = Site(service_s=SERVICE_S, knee=KNEE, slowing=SLOWING, room=room)
+        play = crowd_of(site, policy(1.0), SESSIONS)
+        reductions = [1.0 - play("session", c)[1] / play("request", c)[1] for c in users]
+        figures[f"model_stay_reduction{name}_pct"] = fmean(reductions) * 100.0
+    return figures
 
 
 async def halved(parts: Running) -> Figures:
