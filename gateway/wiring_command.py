@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--spare",
         default="127.0.0.1:18004",
-        help="free address where nginx and Caddy speak for an agent that is away [%(default)s]",
+        help="free address of nginx's, Caddy's or Traefik's own [%(default)s]",
     )
     parser.add_argument(
         "--queue",

@@ -94,14 +94,23 @@ def nginx_site(folder: Path, port: int, plan: Plan) -> Iterator[None]:
 @contextlib.contextmanager
 def traefik_site(folder: Path, port: int, plan: Plan) -> Iterator[None]:
     dynamic = yaml.safe_load(traefik_text(plan))
-    dynamic["http"]["routers"] = {
-        "site": {"rule": "PathPrefix(`/`)", "service": "site", "middlewares": ["signalbox"]}
+    dynamic["http"]["routers"]["site"] = {
+        "rule": "PathPrefix(`/`)",
+        "entryPoints": ["web"],
+        "service": "site",
+        "middlewares": ["signalbox"],
     }
     server = {"url": f"http://{plan.service[0]}:{plan.service[1]}"}
-    dynamic["http"]["services"] = {"site": {"loadBalancer": {"servers": [server]}}}
+    dynamic["http"]["services"]["site"] = {"loadBalancer": {"servers": [server]}}
     (folder / "dynamic.yaml").write_text(yaml.safe_dump(dynamic))
     static = {
-        "entryPoints": {"web": {"address": f"127.0.0.1:{port}"}},
+        "entryPoints": {
+            "web": {"address": f"127.0.0.1:{port}"},
+            "signalbox": {
+                "address": at(plan.spare),
+                "forwardedHeaders": {"trustedIPs": ["127.0.0.1/32"]},
+            },
+        },
         "providers": {"file": {"filename": str(folder / "dynamic.yaml")}},
         "global": {"checkNewVersion": False, "sendAnonymousUsage": False},
     }
