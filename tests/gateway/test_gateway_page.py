@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,10 @@ def test_every_option_of_wiring_is_named(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_its_yaml_is_a_fleet() -> None:
-    found = re.findall(r"```yaml\n(.*?)```", PAGE.replace("\n   ", "\n"), re.DOTALL)
+    found = re.findall(r"^ *```yaml\n(.*?)^ *```", PAGE, re.DOTALL | re.MULTILINE)
     assert len(found) == 2
     for text in found:
-        parse("datacenters: [{name: a, role: primary, region: north}]\n" + text)
+        parse("datacenters: [{name: a, role: primary, region: north}]\n" + textwrap.dedent(text))
 
 
 def test_its_command_is_one_that_the_program_takes(tmp_path: Path) -> None:
