@@ -34,6 +34,7 @@ FULL = replace(
     alone=Alone.REFUSE,
     alone_share=0.25,
     keys='{"keys": []}',
+    revoked=("abc", "def"),
     title="选课",
 )
 

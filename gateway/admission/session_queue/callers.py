@@ -32,11 +32,13 @@ class Caller:
         session: of his ticket, or a new one.
         ticket: what he shows; None is nothing, or nothing that is believed.
         source: digest of his address; "" where tickets are bound to none.
+        put_out: the session of a ticket that has been revoked; "" is none.
     """
 
     session: str
     ticket: Ticket | None
     source: str
+    put_out: str = ""
 
     def admitted(self, now_s: float) -> bool:
         """His ticket lets him through without asking."""
@@ -68,8 +70,11 @@ def caller(queue: str, policy: SessionQueuePolicy, signed: Signer, asked: Asked)
         digest = hashlib.sha256(f"{queue} {asked.request.source}".encode())
         source = digest.hexdigest()[:DIGEST_LENGTH]
     ticket = _shown(queue, signed, asked, source)
-    session = ticket.session if ticket is not None else secrets.token_urlsafe(SESSION_BYTES)
-    return Caller(session=session, ticket=ticket, source=source)
+    if ticket is not None and ticket.session not in policy.revoked:
+        return Caller(session=ticket.session, ticket=ticket, source=source)
+    put_out = "" if ticket is None else ticket.session
+    session = secrets.token_urlsafe(SESSION_BYTES)
+    return Caller(session=session, ticket=None, source=source, put_out=put_out)
 
 
 def ticket_for(who: Caller, visited: Visited, policy: SessionQueuePolicy, now_s: float) -> Ticket:

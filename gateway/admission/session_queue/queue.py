@@ -69,6 +69,8 @@ class SessionQueue:
         who = caller(self._name, self._policy, signed, asked)
         if who.admitted(asked.now_s):
             return self._admitted(who, asked, ())
+        if who.put_out:
+            await self._leave(who.put_out)
         visitor = who.visitor(self._policy, asked.now_s)
         (visited,) = await self._visit([visitor])
         if self._may_hold(asked) and visited.standing is Standing.WAITING:
@@ -140,7 +142,9 @@ class SessionQueue:
 
     def _ruling(self, who: Caller, visited: Visited, signed: Signer, asked: Asked) -> Ruling:
         decision = decide(self._policy, asked, self._facts(visited))
-        decision = replace(decision, policy=self._name)
+        # Its number is what an operator revokes, and what the log says of it.
+        details = {**decision.details, "session": who.session} if decision.details else {}
+        decision = replace(decision, policy=self._name, details=details)
         headers: Headers = ()
         if visited.standing is not Standing.TURNED_AWAY:
             ticket = ticket_for(who, visited, self._policy, asked.now_s)

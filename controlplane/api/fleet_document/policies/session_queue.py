@@ -34,6 +34,7 @@ session_queue = spec(
         "bound_to_source": switch,
         "alone": choice(Alone),
         "keys": key_set,
+        "revoked": listing(short_text),
         "title": short_text,
     },
 )

@@ -7,6 +7,7 @@ from enum import StrEnum
 from controlplane.domain.errors import Invalid
 
 MOST_PATHS = 100
+MOST_REVOKED = 1_000
 LONGEST_PATH = 1_024
 
 
@@ -67,6 +68,7 @@ class SessionQueuePolicy:
         alone, alone_share: while the shared state is away; the share is above 0, at most 1.
         keys: public keys of the agents' tickets as a JWK set (JSON); proxies that verify tickets
             by themselves get them, and agents believe them; "" is the agent's own key only.
+        revoked: sessions that are put out, by their number; they are somebody new from then on.
         title: heading of the waiting page, "" is the usual one.
     """
 
@@ -92,6 +94,7 @@ class SessionQueuePolicy:
     alone: Alone = Alone.POOL
     alone_share: float = 0.5
     keys: str = ""
+    revoked: tuple[str, ...] = ()
     title: str = ""
 
 
@@ -152,6 +155,11 @@ def _texts(policy: SessionQueuePolicy) -> Iterator[str]:
     for path in policy.finish_paths:
         if not path.startswith("/") or len(path) > LONGEST_PATH:
             yield f"finish_paths has {path[:80]!r}: begin with /, at most {LONGEST_PATH} characters"
+    if len(policy.revoked) > MOST_REVOKED:
+        yield (
+            f"revoked has {len(policy.revoked)} items: keep it within {MOST_REVOKED}; those older "
+            "than session_s are out already"
+        )
     if len(policy.title) > LONGEST_TITLE:
         yield f"title has {len(policy.title)} characters: keep it within {LONGEST_TITLE}"
     if len(policy.keys) > LONGEST_KEYS:

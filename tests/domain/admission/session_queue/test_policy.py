@@ -36,6 +36,7 @@ def test_each_number_has_its_limits(name: str, low: float, high: float) -> None:
         ({"finish_paths": ("/x",) * (MOST_PATHS + 1)}, "finish_paths has 101 items"),
         ({"finish_paths": ("logout",)}, "finish_paths has 'logout'"),
         ({"finish_paths": ("/" + "x" * 1_024,)}, "at most 1024 characters"),
+        ({"revoked": tuple(map(str, range(1_001)))}, "revoked has 1001 items"),
         ({"title": "x" * (LONGEST_TITLE + 1)}, "title has 201"),
         ({"keys": "x" * (LONGEST_KEYS + 1)}, "keys has 65537"),
     ],

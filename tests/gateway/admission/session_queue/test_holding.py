@@ -60,7 +60,8 @@ async def test_few_calls_are_made_for_many_who_wait() -> None:
     await asyncio.sleep(0)
     door.asked.clear()
     await asyncio.sleep(0.2)
-    assert {1 + SPARE, MOST_AT_ONCE, 50} == set(door.asked)
+    assert set(door.asked) <= {1 + SPARE, MOST_AT_ONCE, 50}
+    assert door.asked
     assert len(door.asked) <= 30
     await holding.close()
     assert {one.standing for one in await asyncio.gather(*tasks)} == {Standing.WAITING}

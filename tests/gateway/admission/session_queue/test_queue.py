@@ -2,6 +2,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import jwt
 import pytest
 
 from controlplane.domain.admission.asking import Asked, Verdict
@@ -143,6 +144,21 @@ async def test_the_switches() -> None:
     async with site(gate=Gate.HOLD) as queued:
         held = await Browser(site=queued).get()
         assert held.decision.reason == "queue_held"
+
+
+async def test_a_revoked_session_is_put_out_and_goes_to_the_back() -> None:
+    async with site() as queued:
+        inside, waits = Browser(site=queued), Browser(site=queued)
+        await inside.get()
+        number = (await waits.get()).decision.details["session"]
+        session = jwt.decode(inside.ticket, options={"verify_signature": False})["sub"]
+        strict = queued.agent(replace(queued.policy, revoked=(session,)))
+        ruling = inside.keep(await strict.rule(inside.asked()))
+        assert ruling.decision.verdict is Verdict.WAIT
+        assert ruling.decision.details["session"] not in (session, number)
+        assert await waits.position() == 0
+        assert await inside.position() == 1
+        await strict.close()
 
 
 async def test_a_full_line_turns_away_without_a_ticket() -> None:
