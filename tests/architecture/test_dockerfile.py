@@ -339,4 +339,4 @@ def test_the_agent_is_another_target(machine: Machine) -> None:
         text=True,
         check=False,
     )
-    assert (done.returncode, "--xds-cache" in done.stdout) == (0, True), done.stderr
+    assert (done.returncode, "xds-cache" in done.stdout) == (0, True), done.stderr
