@@ -121,11 +121,12 @@ def _field(key: str, value: str) -> tuple[str, str]:
         return key, value
     try:
         moment = datetime.fromisoformat(value)
-    except ValueError as error:
+        moment_s = moment.timestamp()
+    except (ValueError, OverflowError) as error:
         raise _no_time(key) from error
     if moment.tzinfo is None:
         raise _no_time(key)
-    return TIMES[key], f"{moment.timestamp():.15g}"
+    return TIMES[key], f"{moment_s:.15g}"
 
 
 def _no_time(key: str) -> Invalid:
