@@ -40,7 +40,7 @@ class AdmissionAgent:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         self._link = None if options.redis is None else RedisLink(options.redis)
-        self._proxy = None if options.proxy is None else ProxyDoor(options.proxy)
+        self._proxy = None if options.proxy is None else ProxyDoor(options.proxy, self._registry)
         surroundings = Surroundings(
             state=in_memory(time.monotonic) if self._link is None else in_redis(self._link),
             now_s=time.time,

@@ -7,6 +7,8 @@ application's client has them: the last good ones are on disk, and instances tha
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
 from controlplane.domain.admission.asking import Asked
 from gateway.admission.enforcing import Answer
 from gateway.admission.judging import Judge
@@ -42,13 +44,25 @@ class ProxyDoorOptions:
 class ProxyDoor:
     """One port."""
 
-    def __init__(self, options: ProxyDoorOptions) -> None:
+    def __init__(self, options: ProxyDoorOptions, registry: CollectorRegistry) -> None:
         self._options = options
         self._session = Session(_client_options(options))
         upstreams = Upstreams(options.proxy)
         self._fetcher = Fetcher(self._session, upstreams)
         self._upstreams = upstreams
         self._proxy: Proxy | None = None
+        self._answers = Counter(
+            "signalbox_agent_proxied_total",
+            "Answers of the agent's own proxy.",
+            ("status",),
+            registry=registry,
+        )
+        connections = Gauge(
+            "signalbox_agent_proxy_connections",
+            "Connections of clients to the agent's own proxy.",
+            registry=registry,
+        )
+        connections.set_function(lambda: 0 if self._proxy is None else self._proxy.connections)
 
     @property
     def revision(self) -> int:
@@ -70,6 +84,7 @@ class ProxyDoor:
         self._proxy = Proxy(
             self._session, judge.rule_asked, options.proxy, options.region, self._upstreams
         )
+        self._proxy.counted = lambda status: self._answers.labels(str(status)).inc()
         return await self._proxy.start(*options.listen)
 
     async def run(self) -> None:

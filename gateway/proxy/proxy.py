@@ -67,6 +67,8 @@ class Proxy:
         )
         self.upstreams = upstreams or Upstreams(options)
         self._forwarder = Forwarder(session, self.upstreams, options)
+        # Told the status of each answer; 0 is none, because the client went away.
+        self.counted: Callable[[int], None] = lambda status: None
         self._listener: Listener | None = None
         self._server: asyncio.Server | None = None
 
@@ -90,7 +92,21 @@ class Proxy:
             await self._listener.shutdown(DRAIN_S)
         await self.upstreams.close()
 
+    @property
+    def connections(self) -> int:
+        """Of clients, now."""
+        return 0 if self._listener is None else len(self._listener.connections)
+
     async def _handle(self, client: web.BaseRequest) -> web.StreamResponse:
+        status = 0
+        try:
+            given = await self._given(client)
+            status = given.status
+            return given
+        finally:
+            self.counted(status)
+
+    async def _given(self, client: web.BaseRequest) -> web.StreamResponse:
         meant = judged(_head(client), self._terms)
         if isinstance(meant, Fault):
             words = f"this request is not forwarded: {meant.reason.replace('_', ' ')}"

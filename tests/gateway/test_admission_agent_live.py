@@ -12,6 +12,8 @@ from benchmarks.live_agent import leave, live_agent
 from controlplane.domain.admission.policy import Attachment, Policy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
+from gateway.last_good import LastGood
+from tests.gateway import fleet as fleets
 from tests.live_proxies import free_port
 from tests.redis_server import redis_server
 
@@ -106,7 +108,8 @@ def test_a_wrong_option_says_what_is_right(options: list[str], words: str, tmp_p
 
 def test_its_metrics_are_documented(tmp_path: Path) -> None:
     leave(tmp_path, [ONCE], [SEATS])
-    with live_agent(tmp_path) as agent:
+    LastGood(tmp_path).store(fleets.body(fleets.fleet()), "1", 1)
+    with live_agent(tmp_path, "--proxy", f"127.0.0.1:{free_port()}") as agent:
         ask(agent.door, "/")
         text = httpx.get(f"http://127.0.0.1:{agent.status}/metrics", trust_env=False).text
     served = set(re.findall(r"^# TYPE (signalbox_\w+(?<!_created)) ", text, re.MULTILINE))
