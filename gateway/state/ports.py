@@ -212,6 +212,10 @@ class Leases(Protocol):
         """Give the token back and wake who waits; False when it is another's by now."""
         ...
 
+    async def finish(self, key: str, waiter: str, fence: int) -> bool:
+        """As `release`, with an answer that all who wait get: the line is empty afterwards."""
+        ...
+
     async def leave(self, key: str, waiter: str) -> None:
         """Wait no longer."""
         ...

@@ -5,6 +5,7 @@ those who wait. It ends a little before its token does, so that no two are ever 
 """
 
 import asyncio
+import contextlib
 import itertools
 import time
 from collections.abc import Callable
@@ -101,7 +102,7 @@ class Turns:
             rung.clear()
             entry = await self._cache.newest(wait.key, time.monotonic())
             if wait.alive(entry):
-                self._left(leases, wait.key, waiter)
+                # Whoever brought it has emptied the line.
                 return Found(turn=Turn.WAITING, entry=entry)
             asked_s = time.monotonic()
             taken = await leases.take(wait.key, waiter, self._terms)
@@ -134,10 +135,12 @@ class Turns:
             return await self._alone(wait, held)
 
     async def _alone(self, wait: Wait, held: "_Held") -> Found:
+        everybodys = False
         try:
             # Whoever had the token before may have brought the answer.
             entry = await self._cache.after_all(wait.key, time.monotonic())
             if wait.alive(entry):
+                everybodys = True
                 return Found(turn=Turn.HELD, entry=entry)
             spent_s = time.monotonic() - held.asked_s
             try:
@@ -146,16 +149,22 @@ class Turns:
             except (Retryable, TimeoutError):
                 return Found(turn=Turn.FAILED, entry=entry)
             if shareable(answer.status, answer.headers):
-                await self._keep(wait.key, held, answer)
+                everybodys = await self._keep(wait.key, held, answer)
             return Found(turn=Turn.HELD, answer=answer)
         finally:
-            await held.give_back(wait.key)
+            give_back = held.leases.finish if everybodys else held.leases.release
+            # Its time frees it, too.
+            with contextlib.suppress(Retryable):
+                await give_back(wait.key, held.waiter, held.fence)
 
-    async def _keep(self, key: str, held: "_Held", answer: Answer) -> None:
+    async def _keep(self, key: str, held: "_Held", answer: Answer) -> bool:
+        """Give an answer to everybody; whether it was new and not too long."""
         shared = Answer(status=answer.status, headers=kept(answer.headers), body=answer.body)
         entry = Entry(fence=held.fence, stored_s=time.monotonic(), answer=shared)
-        if self._cache.keep(key, entry):
-            await self._cache.share(key, entry)
+        if not self._cache.keep(key, entry):
+            return False
+        await self._cache.share(key, entry)
+        return True
 
     def _left(self, leases: Leases, key: str, waiter: str) -> None:
         task = asyncio.create_task(_leave(leases, key, waiter))
@@ -171,13 +180,6 @@ class _Held:
     waiter: str
     fence: int
     asked_s: float
-
-    async def give_back(self, key: str) -> None:
-        try:
-            await self.leases.release(key, self.waiter, self.fence)
-        except Retryable:
-            # Its time frees it.
-            return
 
 
 async def _leave(leases: Leases, key: str, waiter: str) -> None:

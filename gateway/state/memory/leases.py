@@ -42,6 +42,13 @@ class MemoryLeases:
             self._bells.ring(key)
         return released
 
+    async def finish(self, key: str, waiter: str, fence: int) -> bool:
+        line = self._lines.get(key)
+        finished = line is not None and line.finish(waiter, fence)
+        if finished:
+            self._bells.ring(key)
+        return finished
+
     async def leave(self, key: str, waiter: str) -> None:
         line = self._lines.get(key)
         if line is not None and line.leave(waiter):

@@ -84,6 +84,7 @@ RELEASE = Script(
 local kept = redis.call('HMGET', token, 'waiter', 'fence')
 if kept[1] ~= ARGV[1] or kept[2] ~= ARGV[2] then return 0 end
 redis.call('HDEL', token, 'waiter', 'fence', 'until')
+if ARGV[3] == '1' then redis.call('DEL', line, untils) end
 ring()
 return 1
 """
@@ -122,8 +123,12 @@ class RedisLeases:
                 return Full()
 
     async def release(self, key: str, waiter: str, fence: int) -> bool:
-        (released,) = await self._link.run(RELEASE, _keys(key), (waiter, fence))
+        (released,) = await self._link.run(RELEASE, _keys(key), (waiter, fence, 0))
         return released == 1
+
+    async def finish(self, key: str, waiter: str, fence: int) -> bool:
+        (finished,) = await self._link.run(RELEASE, _keys(key), (waiter, fence, 1))
+        return finished == 1
 
     async def leave(self, key: str, waiter: str) -> None:
         await self._link.run(LEAVE, _keys(key), (waiter,))

@@ -76,6 +76,16 @@ async def test_a_line_has_an_end_and_who_leaves_makes_room(kept: Kept) -> None:
     await granted(kept, "four")
 
 
+async def test_an_answer_for_everybody_empties_the_line(kept: Kept) -> None:
+    leases, key = kept.state.leases, kept.key("a")
+    fence = await granted(kept, "one", LONG)
+    await waiting(kept, "two", LONG)
+    assert not await leases.finish(key, "two", fence)
+    assert (await waiting(kept, "three", LONG)).ahead == 1
+    assert await leases.finish(key, "one", fence)
+    await granted(kept, "four", LONG)
+
+
 async def test_keys_do_not_know_each_other(kept: Kept) -> None:
     first = await granted(kept, "one")
     taken = await kept.state.leases.take(kept.key("b"), "two", TERMS)

@@ -107,6 +107,13 @@ class Line:
         self._holder = None
         return True
 
+    def finish(self, waiter: str, fence: int) -> bool:
+        """Give the token back with an answer that all who wait get: nobody waits any more."""
+        released = self.release(waiter, fence)
+        if released:
+            self._waiting.clear()
+        return released
+
     def leave(self, waiter: str) -> bool:
         """Wait no longer; whether somebody else is first because of it."""
         was_first = self.first == waiter

@@ -80,6 +80,16 @@ def test_who_leaves_makes_room() -> None:
     assert line.first == ""
 
 
+def test_an_answer_for_everybody_empties_the_line() -> None:
+    line = Line()
+    line.take("a", TERMS, 0.0, 1)
+    line.take("b", TERMS, 0.0, 1)
+    assert not line.finish("b", 1)
+    assert line.first == "b"
+    assert line.finish("a", 1)
+    assert line.empty(0.0)
+
+
 def test_a_line_is_kept_while_somebody_has_or_wants_the_token() -> None:
     line = Line()
     assert line.empty(0.0)
