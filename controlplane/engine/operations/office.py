@@ -65,6 +65,7 @@ class Office:
             "changes": self.changes.run,
             "incidents": self.incidents.run,
             "sales": self.sales.run,
+            "scenarios": self.scenarios.run,
             "watch": self.watch.run,
             "journal": self.journal.run,
             "webhooks": self.messenger.run,

@@ -1,6 +1,7 @@
 """Scenarios applied and undone as one: all of their intents, or none.
 
-Called by the API. What has been applied is a run; its intents are ordinary ones.
+Called by the API. What has been applied is a run; its intents are ordinary ones. A process that
+dies half way leaves a part of them, which is told until somebody has undone it.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import structlog
 
 from controlplane.domain.access import AuditEntry, Principal
 from controlplane.domain.errors import Conflict, ControlPlaneError
+from controlplane.domain.findings import Observation, Severity, Source
 from controlplane.domain.intents.intent import Wanted
 from controlplane.domain.operations.scenarios import Scenario, ScenarioRun, dated
 from controlplane.engine.intents import Ask
@@ -23,6 +25,8 @@ log = structlog.get_logger(__name__)
 
 # Runs that can still be read; older ones go when new ones come.
 RUNS_KEPT = 200
+SCOPE = "scenarios"
+LOOK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,7 @@ class Scenarios:
     def __init__(self, parts: ScenarioParts, instruments: Instruments) -> None:
         self._parts = parts
         self._now = instruments.now
+        self._findings = instruments.findings
         self._acting = asyncio.Lock()
 
     @property
@@ -59,6 +64,22 @@ class Scenarios:
         # By their cause: an intent counts also when the process died before it was noted.
         made = (one for one in known if one.cause == cause_of(run) and one.standing)
         return [one.id for one in sorted(made, key=lambda one: one.number)]
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            self.look()
+            await asyncio.sleep(LOOK_S)
+
+    def look(self) -> None:
+        """Say which runs a process has left half done."""
+        if self._acting.locked():
+            return
+        # What was made is noted as the last step.
+        cut = (run for run in self.runs if not run.intents and run.undone_s is None)
+        parts = ((run, self.standing(run)) for run in cut)
+        found = [_cut_off(run, standing) for run, standing in parts if standing]
+        self._findings.report(Source.INTENTS, found, scope=SCOPE)
 
     async def forecast(self, name: str, author: Principal) -> list[tuple[Wanted, Forecasted]]:
         """What each of its intents would do, those before it being done; NotFound."""
@@ -162,6 +183,16 @@ def cause_of(run: ScenarioRun) -> str:
 def reversed_of(ids: Sequence[str]) -> list[str]:
     """The newest first."""
     return list(reversed(ids))
+
+
+def _cut_off(run: ScenarioRun, standing: Sequence[str]) -> Observation:
+    return Observation(
+        code="scenario_cut_off",
+        subject=f"scenario/{run.scenario}",
+        message=f"{run.name} was cut off while it was applied, only {', '.join(standing)} of it "
+        f"stands: signalbox scenarios undo {run.name}, then apply it again if it is needed",
+        severity=Severity.CRITICAL,
+    )
 
 
 async def undo_all(intents: IntentDesk, ids: Sequence[str], author: str, reason: str) -> None:

@@ -1,5 +1,7 @@
 """Scenarios: applied and undone as one."""
 
+import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -37,8 +39,10 @@ class Site:
     desk: MemoryDesk = field(init=False)
     scenarios: Scenarios = field(init=False)
 
+    instruments: Instruments = field(init=False)
+
     def __post_init__(self) -> None:
-        instruments = Instruments(now=self.clock.now)
+        instruments = self.instruments = Instruments(now=self.clock.now)
         kept = memory_operations(self.stores.audit, self.stores.outage)
         self.desk = MemoryDesk(self.clock)
         self.scenarios = Scenarios(
@@ -142,5 +146,29 @@ async def test_intents_that_a_dead_process_could_not_note_are_found(site: Site) 
     await site.scenarios._parts.runs.keep(replace(run, intents=()))
     (found,) = site.scenarios.runs
     assert site.scenarios.standing(found) == ["failover-1", "freeze-2"]
+    site.scenarios.look()
+    (told,) = site.instruments.findings.standing()
+    assert told.observation.code == "scenario_cut_off"
+    assert f"scenarios undo {run.name}" in told.observation.message
     await site.scenarios.undo(run.name, OPERATOR, "")
     assert site.desk.undone == ["freeze-2", "failover-1"]
+    site.scenarios.look()
+    assert site.instruments.findings.standing() == []
+
+
+async def test_a_run_that_is_being_made_is_not_cut_off(site: Site) -> None:
+    run = await site.scenarios.apply("flood", OPERATOR, "")
+    site.scenarios.look()
+    assert site.instruments.findings.standing() == []
+    await site.scenarios._parts.runs.keep(replace(run, intents=()))
+    async with site.scenarios._acting:
+        site.scenarios.look()
+    assert site.instruments.findings.standing() == []
+
+
+async def test_it_looks_until_it_is_stopped(site: Site) -> None:
+    task = asyncio.create_task(site.scenarios.run())
+    await asyncio.sleep(0)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
