@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from controlplane.domain.errors import Invalid
 from controlplane.domain.fleet_order import normalized
+from controlplane.domain.policy_limits import service_limits
 from controlplane.domain.routing.route import Route
 from controlplane.domain.routing.zones import served
 from controlplane.domain.services import Cluster, Service
@@ -52,9 +53,13 @@ def build(
     facts = normalized(fleet)
     places = {center.name: center.region for center in facts.datacenters}
     groups = {group.name: group.zone for group in facts.gateways}
+    limits = service_limits(facts.policies)
     content = Content(
         endpoints=EndpointsSection(
-            services=tuple(_endpoints(service, places) for service in facts.services)
+            services=tuple(
+                replace(_endpoints(service, places), limit=limits.get(service.name))
+                for service in facts.services
+            )
         ),
         weights=WeightsSection(
             weights=tuple(

@@ -66,12 +66,14 @@ class ServiceLimit:
     Attributes:
         concurrent: requests that the service is to work on at once, >= 1; `waiting`: further ones
             that may wait at its endpoints, >= 0. The rest is refused.
-        rate_rps: requests per second, > 0.
+        rate_rps: requests per second, > 0; burst: requests that may come at once, >= 1, None is a
+            second's.
     """
 
     concurrent: int | None = None
     waiting: int = 0
     rate_rps: float | None = None
+    burst: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +84,7 @@ class ServiceEndpoints:
     not look like a change of configuration.
 
     Attributes:
-        limit: only while an intent limits the service.
+        limit: only while an intent or a policy limits the service.
     """
 
     service: str

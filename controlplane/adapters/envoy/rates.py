@@ -22,7 +22,7 @@ from google.protobuf.wrappers_pb2 import UInt32Value
 
 from controlplane.adapters.envoy.delegates import switch_on
 from controlplane.adapters.envoy.fetching import fetched_filter
-from controlplane.domain.snapshot import ServiceEndpoints
+from controlplane.domain.snapshot import ServiceEndpoints, ServiceLimit
 
 RATES = "rates"
 # Of a bucket's key, and of the metadata in which a route names its service.
@@ -42,7 +42,7 @@ def rate_filter() -> manager_pb2.HttpFilter:
 
 def counted(message: route_pb2.Route, service: ServiceEndpoints) -> None:
     """Let the requests of a compiled route count for its service, where that has a rate."""
-    if _rate_of(service) is None:
+    if service.limit is None or service.limit.rate_rps is None:
         return
     message.metadata.filter_metadata[RATES][SERVICE] = service.service
     switch_on(message, RATES)
@@ -51,7 +51,7 @@ def counted(message: route_pb2.Route, service: ServiceEndpoints) -> None:
 def rates(services: Iterable[ServiceEndpoints]) -> limit_pb2.LocalRateLimit:
     """A bucket for each service with a rate; without one, a filter that does nothing."""
     message = limit_pb2.LocalRateLimit(stat_prefix=RATES)
-    limited = {one.service: rate for one in services if (rate := _rate_of(one)) is not None}
+    limited = {one.service: one.limit for one in services if one.limit and one.limit.rate_rps}
     if not limited:
         return message
     always = base_pb2.RuntimeFractionalPercent(
@@ -64,23 +64,21 @@ def rates(services: Iterable[ServiceEndpoints]) -> limit_pb2.LocalRateLimit:
     action.metadata_key.key = RATES
     action.metadata_key.path.add().key = SERVICE
     action.source = route_pb2.RateLimit.Action.MetaData.ROUTE_ENTRY
-    for name, rate_rps in sorted(limited.items()):
-        message.descriptors.append(_bucket(name, rate_rps))
+    for name, limit in sorted(limited.items()):
+        message.descriptors.append(_bucket(name, limit))
     return message
 
 
-def _rate_of(service: ServiceEndpoints) -> float | None:
-    return None if service.limit is None else service.limit.rate_rps
-
-
-def _bucket(service: str, rate_rps: float) -> ratelimit_pb2.LocalRateLimitDescriptor:
-    """Holds a second's requests: who was quiet may send so many at once."""
+def _bucket(service: str, limit: ServiceLimit) -> ratelimit_pb2.LocalRateLimitDescriptor:
+    """Holds its burst, or a second's requests: who was quiet may send so many at once."""
+    rate_rps = limit.rate_rps or math.inf
+    most = rate_rps if limit.burst is None else limit.burst
     found = ratelimit_pb2.LocalRateLimitDescriptor()
     found.entries.add(key=SERVICE, value=service)
     tokens = math.ceil(rate_rps * FILL_S)
     seconds = tokens / rate_rps
     whole_s = math.floor(seconds)
-    found.token_bucket.max_tokens = max(tokens, math.ceil(rate_rps))
+    found.token_bucket.max_tokens = max(tokens, math.ceil(most))
     found.token_bucket.tokens_per_fill.CopyFrom(UInt32Value(value=tokens))
     found.token_bucket.fill_interval.CopyFrom(
         Duration(seconds=whole_s, nanos=min(NANOS - 1, round((seconds - whole_s) * NANOS)))

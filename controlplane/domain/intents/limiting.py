@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from controlplane.domain.intents.intent import Intent, IntentKind, IntentState, Preset, PresetName
+from controlplane.domain.policy_limits import stricter
 from controlplane.domain.routing.route import FixedResponse, Route
 from controlplane.domain.snapshot import Content, EndpointsSection, ServiceLimit
 
@@ -85,7 +86,9 @@ def _with_limits(content: Content, limits: Mapping[str, ServiceLimit]) -> Conten
     if not limits:
         return content
     services = tuple(
-        replace(one, limit=limits[one.service]) if one.service in limits else one
+        replace(one, limit=stricter(one.limit, limits[one.service]))
+        if one.service in limits
+        else one
         for one in content.endpoints.services
     )
     return replace(content, endpoints=EndpointsSection(services=services))
