@@ -119,7 +119,7 @@ def freeze(service: ServiceOption = "") -> dict[str, object]:
 
 
 def preset(
-    name: Annotated[str, typer.Argument(help="rate_limit, circuit_break, or block.")],
+    name: Annotated[str, typer.Argument(help="rate_limit, circuit_break, waiting_room, or block.")],
     service: ServiceArgument,
     status: Annotated[int, typer.Option("--status", help="Of a block: 403 or 503.")] = 503,
     **numbers: float | None,

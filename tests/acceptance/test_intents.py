@@ -34,6 +34,11 @@ EVERY_KIND: tuple[dict[str, Any], ...] = (
         "target": {"service": "tickets"},
         "preset": {"name": "rate_limit", "rate_rps": 20},
     },
+    {
+        "kind": "preset",
+        "target": {"service": "tickets"},
+        "preset": {"name": "waiting_room", "concurrent": 50, "waiting": 1000},
+    },
 )
 
 

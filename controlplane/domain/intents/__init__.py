@@ -8,7 +8,8 @@ there before it.
 - scope: which services an intent is about; demands: what its plan counts with
 - grounding: what stands below the intents
 - overlay: the intents over a snapshot's content, by way of presence (how much each place keeps),
-  parts (clusters and endpoints), sessions (what may stay) and limiting (presets and admission)
+  parts (clusters and endpoints), sessions (what may stay), limiting (presets and admission) and
+  rooms (waiting rooms)
 - orders: what the intents are to health
 - set_back: intents under a clock that was set back
 """

@@ -137,7 +137,8 @@ class Preset:
     """A limit of a service; what a preset does not need is None.
 
     Attributes:
-        concurrent: requests that the service works on at once, for each gateway; >= 1.
+        concurrent: requests that the service works on at once, for each gateway; >= 1. Of a waiting
+            room, sessions inside at first, of all gateways together.
         waiting: further ones that may wait at its endpoints; >= 0. The rest is refused with 503.
         rate_rps: requests per second, for each gateway; > 0.
         status: of the answer of a block, 403 or 503.

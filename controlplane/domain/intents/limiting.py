@@ -13,6 +13,8 @@ from controlplane.domain.policy_limits import stricter
 from controlplane.domain.routing.route import FixedResponse, Route
 from controlplane.domain.snapshot import Content, EndpointsSection, ServiceLimit
 
+# A block answers, and a waiting room counts sessions: a policy of its own.
+_NO_LIMITS = frozenset({PresetName.BLOCK, PresetName.WAITING_ROOM})
 BLOCKED = "This service is closed for the moment. Please try again later.\n"
 
 
@@ -69,7 +71,7 @@ def _for_portion(preset: Preset, portion: float) -> Preset:
 
 
 def _strictest(presets: Iterable[Preset]) -> ServiceLimit | None:
-    given = [one for one in presets if one.name is not PresetName.BLOCK]
+    given = [one for one in presets if one.name not in _NO_LIMITS]
     concurrent = [one.concurrent for one in given if one.concurrent is not None]
     waiting = [one.waiting for one in given if one.waiting is not None]
     rates = [one.rate_rps for one in given if one.rate_rps is not None]

@@ -23,6 +23,7 @@ from controlplane.domain.intents.demands import (
 )
 from controlplane.domain.intents.intent import Intent, IntentKind, IntentState
 from controlplane.domain.intents.presence import Presence, Removal, presence, removals
+from controlplane.domain.intents.rooms import with_rooms
 from controlplane.domain.intents.sessions import for_service, staying
 from controlplane.domain.snapshot import Content, WeightSet, WeightsSection
 from controlplane.domain.topology import Fleet
@@ -57,7 +58,8 @@ def overlaid(content: Content, over: Overlay) -> Content:
     present = _presences(content, taken)
     content = staying(content, present, taken)
     content = _moved(content, present, over)
-    return limiting.limited(content, standing, _portions(content, present), _closed(present))
+    content = limiting.limited(content, standing, _portions(content, present), _closed(present))
+    return with_rooms(content, standing)
 
 
 def leaving(content: Content, intents: Iterable[Intent], now_s: float) -> dict[str, set[str]]:

@@ -19,15 +19,13 @@ from controlplane.domain.topology import Fleet
 FORCE = "force"
 # Nobody watches a ramp for longer, and an intent that ramps for days is a planned change.
 LONGEST_RAMP_S = 86_400.0
-# Rooms are policies of the fleet; none is attached by an intent yet.
-_NOT_READY = frozenset({PresetName.WAITING_ROOM})
 # What a preset cannot do without.
 _NEEDED = {PresetName.CIRCUIT_BREAK: "concurrent", PresetName.RATE_LIMIT: "rate_rps"}
 _STATUSES = frozenset({403, 503})
 
 
 def check_shape(wanted: Wanted, now_s: float) -> None:
-    """Raise Invalid when a kind lacks what it needs; Refused for what cannot be done yet."""
+    """Raise Invalid when a kind lacks what it needs."""
     _check_times(wanted, now_s)
     target = wanted.target
     match wanted.kind:
@@ -213,12 +211,6 @@ def _check_shares(wanted: Wanted) -> None:
 def _check_preset(preset: Preset | None) -> None:
     if preset is None:
         raise Invalid("intent_incomplete", "preset needs its name", {"field": "preset"})
-    if preset.name in _NOT_READY:
-        raise Refused(
-            "preset_not_ready",
-            f"{preset.name} is not built yet: limit the service with rate_limit (`rate_rps`) or "
-            "circuit_break (`concurrent` and `waiting`), or close it with block",
-        )
     needed = _NEEDED.get(preset.name)
     if needed is not None and getattr(preset, needed) is None:
         raise Invalid(

@@ -57,10 +57,6 @@ def wanted(kind: IntentKind, target: Target = EAST, **values: object) -> Wanted:
             wanted(IntentKind.PRESET, SHOP, preset=Preset(name=PresetName.BLOCK, status=200)),
             "intent_incomplete",
         ),
-        (
-            wanted(IntentKind.PRESET, SHOP, preset=Preset(name=PresetName.WAITING_ROOM)),
-            "preset_not_ready",
-        ),
         (wanted(IntentKind.ROLLBACK, Target()), "intent_incomplete"),
         (
             wanted(IntentKind.FAILOVER, Target(datacenter="east", cluster="a")),
