@@ -28,6 +28,9 @@ SCOPE = "evacuation"
 LOOK_S = 0.05
 # Without news it is looked again after so long: what was refused may have room by then.
 AGAIN_S = 1.0
+# What was down everywhere comes back one after the other: an endpoint stays out for 10 s at most
+# before its passes count, and marks keep requests from those who are still out.
+RECOVERY_S = 10.0
 
 
 class Failback(StrEnum):
@@ -69,6 +72,7 @@ class Evacuations:
         self._findings = instruments.findings
         self._clock = SetBack(self._now)
         self._well_s: dict[str, float] = {}
+        self._all_down_s: dict[str, float] = {}
         self._seen = (-1, -1)
         self._looked_s = float("-inf")
 
@@ -87,10 +91,20 @@ class Evacuations:
         if picture.held or (seen == self._seen and 0 <= now_s - self._looked_s < AGAIN_S):
             return
         self._seen, self._looked_s = seen, now_s
-        lost = list(lost_places(picture))
+        self._all_down_s |= {name: now_s for name, one in picture.services.items() if one.all_down}
+        lost = [one for one in lost_places(picture) if not self._recovers(one, picture, now_s)]
         held = [one for target in lost if (one := await self._evacuate(target)) is not None]
         waiting = [one for intent in self._own() if (one := await self._well(intent, picture))]
         self._findings.report(Source.INTENTS, (*held, *waiting), scope=SCOPE)
+
+    def _recovers(self, target: Target, picture: Health, now_s: float) -> bool:
+        """Whether a service that is down there was down everywhere a moment ago: who is not back
+        yet is no worse than who is."""
+        return any(
+            0 <= now_s - since_s < RECOVERY_S and picture.down(name, target.datacenter)
+            for name, since_s in self._all_down_s.items()
+            if target.service in ("", name)
+        )
 
     def _own(self) -> Iterator[Intent]:
         for one in self._intents.standing:

@@ -10,7 +10,13 @@ from controlplane.domain.health.picture import CenterHealth, Health, Place, Serv
 from controlplane.domain.health.states import CenterState
 from controlplane.domain.intents.intent import Ending, IntentKind, IntentState, Target, Wanted
 from controlplane.domain.services import AllDown
-from controlplane.engine.evacuation import SCOPE, EvacuationRules, Evacuations, Failback
+from controlplane.engine.evacuation import (
+    RECOVERY_S,
+    SCOPE,
+    EvacuationRules,
+    Evacuations,
+    Failback,
+)
 from controlplane.engine.intents import Ask
 from tests.builders import fleet, sample, service
 from tests.engine.rig import Rig
@@ -246,3 +252,18 @@ async def test_a_store_that_is_away_stops_only_the_way_back() -> None:
     await made.rig.follow()
     await made.look()
     assert made.rig.intents.standing[0].ending is Ending.UNDONE
+
+
+async def test_what_comes_back_last_after_all_were_down_is_not_evacuated() -> None:
+    made = await site()
+    everywhere = {name: replace(one, all_down=True) for name, one in picture().services.items()}
+    await made.look(replace(picture(), services=everywhere))
+    await made.look(ALL_NORTH)
+    assert made.rig.intents.standing == ()
+    await made.look(picture())
+    made.rig.clock.time_s += RECOVERY_S - 1.0
+    await made.look(picture(("tickets", NORTH)))
+    assert made.rig.intents.standing == ()
+    made.rig.clock.time_s += 2.0
+    await made.look()
+    assert [one.target.service for one in made.rig.intents.standing] == ["tickets"]
