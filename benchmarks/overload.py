@@ -20,11 +20,12 @@ import uvloop
 
 from benchmarks.overload_load import LOOKS_S, Crowd, Seen, ask, play
 from benchmarks.overload_parts import BARE, LIFETIME_S, PROTECTED, THRESHOLD, Site, policy, site
-from benchmarks.overload_upstream import capacity_rps
 
 SHOWS = 100
-# N0 of the upstream's law: 200 requests per second.
-AT_ONCE = 4
+# N0 of the upstream's law: 100 requests per second.
+AT_ONCE = 2
+# So many ask more than the threshold has.
+LEAST_USERS = 50
 LIMITS_S = {"100ms": 0.1, "1s": 1.0, "2500ms": 2.5}
 HUNG = "/shows/hung/seats"
 Figures = dict[str, float]
@@ -41,8 +42,8 @@ class Plan:
     looks_s: tuple[float, float] = LOOKS_S
 
 
-FULL = Plan(users=(10, 100, 250, 500, 1_000, 1_500, 2_000), warm_s=6.0, seconds_s=8.0)
-QUICK = Plan(users=(250, 1_000), warm_s=3.0, seconds_s=3.0)
+FULL = Plan(users=(10, 80, 250, 500, 1_000, 2_000), warm_s=6.0, seconds_s=8.0)
+QUICK = Plan(users=(80, 500), warm_s=3.0, seconds_s=3.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +151,8 @@ def figures_of(looks: Sequence[Look]) -> Figures:
     """The figures of all crowds."""
     protected = [one for one in looks if one.service == PROTECTED]
     bare = [one for one in looks if one.service == BARE]
-    full = [one for one in protected if one.users >= capacity_rps(AT_ONCE)]
+    # Each user asks about once a second.
+    full = [one for one in protected if one.users >= LEAST_USERS]
     loads = [one.upstream["answered"] / one.seen.seconds_s for one in full]
     figures: Figures = {
         "max_inflight_per_key": max(one.upstream["most_of_key"] for one in full),

@@ -30,7 +30,7 @@ from gateway.last_good import LastGood
 
 # The same upstream under two names: one with the policy, one without.
 PROTECTED, BARE = "protected", "bare"
-THRESHOLD, LIFETIME_S = 100, 2.0
+THRESHOLD, LIFETIME_S = 100, 3.0
 START_S = 20.0
 # Redis and the agents share a machine with the load and with whatever else runs there.
 DEADLINE_MS = 1_000

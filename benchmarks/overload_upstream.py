@@ -5,7 +5,7 @@ that comes when n are in work, itself counted, takes
 
     s(n) = S0 * max(1, n / N0)
 
-so it finishes at most N0 / S0 requests per second, however many come, and each of them takes longer
+so in the long run it finishes N0 / S0 requests per second, and each of them takes longer
 the more there are. A request whose connection ends is no longer in work.
 """
 
