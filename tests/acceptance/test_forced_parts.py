@@ -73,11 +73,11 @@ async def answer_only(site: Site, *names: str, path: str = "/") -> None:
     await until(they, f"{names} answer, and nobody else")
 
 
-async def usable(api: httpx.AsyncClient) -> set[str]:
-    """Endpoints that health calls usable."""
+async def states(api: httpx.AsyncClient) -> dict[str, str]:
+    """Of the endpoints that health calls usable."""
     (service,) = (await api.get("/v1/health", params={"service": "tickets"})).json()["services"]
     return {
-        one["endpoint"]
+        one["endpoint"]: one["state"]
         for place in service["datacenters"]
         for cluster in place["clusters"]
         for one in cluster["endpoints"]
@@ -116,7 +116,9 @@ async def test_the_last_endpoint_is_refused_and_forced_it_is_out(tmp_path: Path)
         assert newest["action"] == "intent.force_failover"
         # Health does not take out who serves, whatever was said of it before.
         kept = (site.ports.east[0], site.ports.west[0])
-        assert await usable(api) == {f"127.0.0.1:{port}" for port in kept}
+        assert await states(api) == {f"127.0.0.1:{port}": "forced" for port in kept[:1]} | {
+            f"127.0.0.1:{port}": "healthy" for port in kept[1:]
+        }
         await undo(forced)
         await answer_only(site, "second")
 

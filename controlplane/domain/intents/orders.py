@@ -1,7 +1,8 @@
 """What standing intents are to health: data centres that leave or return, endpoints that drain.
 
 Called by the engine at each look at health. An intent that is over is no order, so a data centre is
-what its health says again. Neither is one that gave way to a later one: what it names serves.
+what its health says again. One that gave way to a later one takes nothing: the endpoints that it
+names are those that must serve, whatever their checks say.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,20 +25,23 @@ def orders(intents: Iterable[Intent], fleet: Fleet, content: Content, now_s: flo
     """
     standing = tuple(one for one in intents if one.standing)
     passed = passed_over(content, standing, now_s)
-    standing = tuple(one for one in standing if one.number not in passed)
-    rising = tuple(_rising(standing))
+    rising = tuple(_rising(one for one in standing if one.number not in passed))
     centers: dict[str, CenterEvent] = {}
     drained: dict[EndpointKey, EndpointEvent] = {}
+    forced: dict[EndpointKey, EndpointEvent] = {}
     for taken in removals(standing, now_s):
         if not (taken.begun and taken.level < 1):
             continue
-        if _is_center(taken.target):
+        if taken.number in passed:
+            if _is_part(taken.target):
+                forced.update(dict.fromkeys(_keys(fleet, taken.target), EndpointEvent.FORCED))
+        elif _is_center(taken.target):
             event = _event(taken, rising)
             earlier = centers.get(taken.target.datacenter, event)
             centers[taken.target.datacenter] = max(earlier, event, key=_STRICTNESS.index)
-        elif taken.target.cluster or taken.target.endpoint:
+        elif _is_part(taken.target):
             drained.update(dict.fromkeys(_keys(fleet, taken.target), EndpointEvent.DRAINED))
-    return Orders(endpoints=drained, centers=centers)
+    return Orders(endpoints=forced | drained, centers=centers)
 
 
 _STRICTNESS = (CenterEvent.RETURN, CenterEvent.DRAIN, CenterEvent.EVACUATE)
@@ -56,6 +60,10 @@ def _event(taken: Removal, rising: Iterable[tuple[int, Target]]) -> CenterEvent:
     if any(number > taken.number and target.covers(taken.target) for number, target in rising):
         return CenterEvent.RETURN
     return CenterEvent.EVACUATE if taken.level <= 0 else CenterEvent.DRAIN
+
+
+def _is_part(target: Target) -> bool:
+    return bool(target.cluster or target.endpoint)
 
 
 def _is_center(target: Target) -> bool:

@@ -88,8 +88,8 @@ def part(port: int, number: int, center: str = EAST) -> Intent:
     return intent(IntentKind.FAILOVER, target, number)
 
 
-def test_what_gave_way_to_a_later_word_is_no_order() -> None:
-    """Somebody must serve, so the first one does again: health may not take it out."""
+def test_what_gave_way_to_a_later_word_must_serve() -> None:
+    """Somebody has to: the first one does again, and health may not take it out."""
     first, second = (each.port for each in SITE.services[0].clusters[0].endpoints[:2])
     rest = SITE.services[0].clusters[0].endpoints[2:]
     gone = [part(one.port, 10 + place) for place, one in enumerate(rest)]
@@ -97,8 +97,11 @@ def test_what_gave_way_to_a_later_word_is_no_order() -> None:
     forced = part(second, 30)
     both = orders((part(first, 1), *gone, forced), SITE, CONTENT, 130.0)
     assert {key.port for key in both.endpoints} == {first, second, *(one.port for one in rest)}
+    assert set(both.endpoints.values()) == {EndpointEvent.DRAINED}
     found = orders((part(first, 1), *gone, away, forced), SITE, CONTENT, 130.0)
-    assert {key.port for key in found.endpoints} == {second, *(one.port for one in rest)}
+    said = {key.port: event for key, event in found.endpoints.items()}
+    assert said.pop(first) is EndpointEvent.FORCED
+    assert said == dict.fromkeys((second, *(one.port for one in rest)), EndpointEvent.DRAINED)
     assert found.centers == {WEST: CenterEvent.EVACUATE}
     turned = (intent(IntentKind.FAILOVER, Target(datacenter=EAST)), away)
     assert orders(turned, SITE, CONTENT, 130.0).centers == {WEST: CenterEvent.EVACUATE}
