@@ -6,8 +6,8 @@ from typing import Any
 import yaml
 
 from controlplane.domain.admission.envoy_asks import agent_cluster, asking_filter
+from controlplane.domain.admission.native_tickets import ticket_filter, unless_admitted
 from gateway.wiring.plan import Plan
-from gateway.wiring.tickets import PER_ROUTE, ticket_filter, unless_admitted
 
 CLUSTER = "signalbox_agent"
 NOTES = """\
@@ -17,6 +17,12 @@ NOTES = """\
 #     {"@type": type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute,
 #      disabled: true}}
 # `use_remote_address: true` of the connection manager makes X-Forwarded-For true.
+"""
+PER_ROUTE = """\
+# Several queues: each route says which one it belongs to, and one without it asks always:
+#   typed_per_filter_config: {envoy.filters.http.jwt_authn:
+#     {"@type": type.googleapis.com/envoy.extensions.filters.http.jwt_authn.v3.PerRouteConfig,
+#      requirement_name: QUEUE}}
 """
 
 
@@ -31,9 +37,9 @@ def http_filters(plan: Plan) -> list[Mapping[str, Any]]:
     """The filters in their order: who holds a valid ticket is not asked about."""
     if not plan.queues:
         return [http_filter(plan)]
-    asks = http_filter(plan)
-    config = {**asks["typed_config"], "filter_enabled_metadata": unless_admitted()}
-    return [ticket_filter(plan), {**asks, "typed_config": config}]
+    keys = dict.fromkeys(plan.queues, plan.ticket_keys)
+    everywhere = plan.queues[0] if len(plan.queues) == 1 else ""
+    return [ticket_filter(keys, everywhere), unless_admitted(http_filter(plan))]
 
 
 def http_filter(plan: Plan) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ certificates.
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 from envoy.config.listener.v3 import listener_pb2
 from google.protobuf.message import Message
@@ -16,6 +17,7 @@ from controlplane.adapters.envoy.listeners import Stickiness, listener
 from controlplane.adapters.envoy.rates import RATES, rates
 from controlplane.adapters.envoy.resource_sets import listener_name
 from controlplane.adapters.envoy.zones import narrowed, sources_of, zone_notes
+from controlplane.domain.admission.native_tickets import CheckedQueue
 from controlplane.domain.findings import Observation
 from controlplane.domain.routing.certificate_notes import certificate_notes
 from controlplane.domain.routing.tls import tls_hosts
@@ -26,12 +28,26 @@ from controlplane.domain.xds import ResourceType
 TLS = "tls"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What listeners have to do beside routing.
+
+    Attributes:
+        services: that L4 routes may go to.
+        queue: whose tickets are checked here; None is nobody's.
+    """
+
+    stickiness: Stickiness
+    services: Collection[str]
+    queue: CheckedQueue | None = None
+
+
 def group_listeners(
-    section: RoutesSection, group: GatewayGroup, stickiness: Stickiness, services: Collection[str]
+    section: RoutesSection, group: GatewayGroup, needs: Needs
 ) -> Iterator[tuple[str, listener_pb2.Listener]]:
     """The listeners of a group, by the names of their parts."""
     sources = sources_of(section, group)
-    for name, message in _of_everybody(section, group, stickiness, services):
+    for name, message in _of_everybody(section, group, needs):
         kept = narrowed(message, sources)
         if kept is not None:
             yield name, kept
@@ -56,13 +72,14 @@ def access_notes(section: RoutesSection) -> tuple[Observation, ...]:
 
 
 def _of_everybody(
-    section: RoutesSection, group: GatewayGroup, stickiness: Stickiness, services: Collection[str]
+    section: RoutesSection, group: GatewayGroup, needs: Needs
 ) -> Iterator[tuple[str, listener_pb2.Listener]]:
-    plain = listener(group, stickiness, callers.caller_filters(section, group.zone))
+    who = callers.caller_filters(section, group.zone)
+    plain = listener(group, needs.stickiness, who, needs.queue)
     hosts = tls_hosts(section.certificates, section.routes)
     yield group.name, plain
     if group.tls_port is not None and hosts:
         secured = tls.secured(plain, f"https-{group.name}", group.tls_port, hosts)
         yield listener_name(group.name, TLS), secured
-    for name, message in l4_listeners(group, section.l4_routes, services):
+    for name, message in l4_listeners(group, section.l4_routes, needs.services):
         yield listener_name(group.name, name), message

@@ -23,6 +23,7 @@ from controlplane.adapters.envoy.rates import rate_filter
 from controlplane.adapters.envoy.retries import ATTEMPT_LIMIT, RETRY_ON, retry_filter
 from controlplane.adapters.envoy.sources import source_filter
 from controlplane.adapters.envoy.sticky import sticky_filter
+from controlplane.domain.admission.native_tickets import CheckedQueue
 from controlplane.domain.topology import GatewayGroup
 
 # Tables of another name than before they asked about the normal form first: a listener that leaves
@@ -38,15 +39,23 @@ class Stickiness(StrEnum):
 
 
 def listener(
-    group: GatewayGroup, stickiness: Stickiness, callers: CallerFilters | None = None
+    group: GatewayGroup,
+    stickiness: Stickiness,
+    callers: CallerFilters | None = None,
+    queue: CheckedQueue | None = None,
 ) -> listener_pb2.Listener:
-    """The listener of a group; `callers` where routes ask who calls."""
+    """The listener of a group.
+
+    Args:
+        callers: where routes ask who calls.
+        queue: whose tickets are checked.
+    """
     chain = listener_components_pb2.FilterChain(
         filters=[
             source_filter(),
             listener_components_pb2.Filter(
                 name="envoy.filters.network.http_connection_manager",
-                typed_config=packed(_manager(group, stickiness, callers)),
+                typed_config=packed(_manager(group, stickiness, callers, queue)),
             ),
         ]
     )
@@ -79,7 +88,10 @@ def with_routes(
 
 
 def _manager(
-    group: GatewayGroup, stickiness: Stickiness, callers: CallerFilters | None
+    group: GatewayGroup,
+    stickiness: Stickiness,
+    callers: CallerFilters | None,
+    queue: CheckedQueue | None,
 ) -> manager_pb2.HttpConnectionManager:
     manager = manager_pb2.HttpConnectionManager(
         stat_prefix=group.name,
@@ -92,7 +104,7 @@ def _manager(
     manager.early_header_mutation_extensions.append(early_mutation(ours))
     manager.http_filters.append(normal_form_filter())
     manager.http_filters.extend(filters(callers))
-    manager.http_filters.extend(asking(group))
+    manager.http_filters.extend(asking(group, queue))
     manager.http_filters.append(rate_filter())
     manager.http_filters.append(retry_filter())
     manager.rds.route_config_name = ROUTES_NAME

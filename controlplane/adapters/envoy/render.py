@@ -14,11 +14,17 @@ from google.protobuf.message import Message
 from controlplane.adapters.envoy import clusters, listeners
 from controlplane.adapters.envoy.agents import agent_clusters
 from controlplane.adapters.envoy.derived_clusters import carried_only, derived
-from controlplane.adapters.envoy.group_listeners import access_notes, fetched, group_listeners
+from controlplane.adapters.envoy.group_listeners import (
+    Needs,
+    access_notes,
+    fetched,
+    group_listeners,
+)
 from controlplane.adapters.envoy.l4_listeners import l4_notes
 from controlplane.adapters.envoy.resource_sets import regional_name
 from controlplane.adapters.envoy.routing.configuration import compiled, keeps_users
 from controlplane.adapters.envoy.sessions import keeps_sessions, with_sessions
+from controlplane.domain.admission.native_tickets import checked_queue, is_all
 from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.instances.placement import EVERY_VERSION, versions
 from controlplane.domain.snapshot import Section, ServiceEndpoints, Snapshot, WeightSet
@@ -119,17 +125,21 @@ class Renderer:
         stickiness = listeners.Stickiness.COOKIE if sticky else listeners.Stickiness.NONE
         section = snapshot.content.routes
         sessions = keeps_sessions(services)
+        needs = Needs(
+            stickiness=stickiness,
+            services=_services(snapshot),
+            queue=checked_queue(snapshot.content.admission.policies),
+        )
 
         def make() -> tuple[Part, ...]:
             return tuple(
                 _part(ResourceType.LISTENER, name, with_sessions(message) if sessions else message)
                 for group in section.gateways
-                for name, message in group_listeners(
-                    section, group, stickiness, _services(snapshot)
-                )
+                for name, message in group_listeners(section, group, needs)
             )
 
-        return self._remember(("listeners", stickiness, *_routes_and_endpoints(snapshot)), make)
+        key = ("listeners", stickiness, needs.queue, *_routes_and_endpoints(snapshot))
+        return self._remember(key, make)
 
     def _fetched(self, snapshot: Snapshot) -> tuple[tuple[Part, ...], tuple[Observation, ...]]:
         section, services = snapshot.content.routes, snapshot.content.endpoints.services
@@ -145,18 +155,31 @@ class Renderer:
         def make() -> tuple[tuple[Part, ...], tuple[Observation, ...]]:
             services = _services(snapshot)
             section = snapshot.content.routes
-            found = compiled(section, services)
+            found = compiled(section, services, _asked_about(snapshot))
             parts = (
                 _part(ResourceType.ROUTE, regional_name(listeners.ROUTES_NAME, group), message)
                 for group, message in found.tables.items()
             )
             return tuple(parts), (*found.notes, *l4_notes(section, services))
 
-        return self._remember(("routes", *_routes_and_endpoints(snapshot)), make)
+        # What else is asked about a route matters only where tickets are checked.
+        policies = snapshot.content.admission.policies
+        admission = snapshot.digests[Section.ADMISSION] if checked_queue(policies) else ""
+        return self._remember(("routes", admission, *_routes_and_endpoints(snapshot)), make)
 
 
 def _services(snapshot: Snapshot) -> dict[str, ServiceEndpoints]:
     return {s.service: s for s in snapshot.content.endpoints.services}
+
+
+def _asked_about(snapshot: Snapshot) -> frozenset[str]:
+    """Routes that are asked about whatever ticket a request shows, where tickets are checked."""
+    policies = snapshot.content.admission.policies
+    queue = checked_queue(policies)
+    if queue is None:
+        return frozenset()
+    routes = snapshot.content.routes.routes
+    return frozenset(route.id for route in routes if not is_all(policies, queue, route))
 
 
 def _routes_and_endpoints(snapshot: Snapshot) -> tuple[str, str]:

@@ -5,12 +5,13 @@ routes for all and those for it. Weights must never come in here: a route push r
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from envoy.config.route.v3 import route_components_pb2, route_pb2
 from google.protobuf.wrappers_pb2 import BoolValue, UInt32Value
 
+from controlplane.adapters.envoy.agents import without_tickets
 from controlplane.adapters.envoy.delegates import OnMatch
 from controlplane.adapters.envoy.listeners import ROUTES_NAME
 from controlplane.adapters.envoy.normal_form import READ_HEADER, read_first
@@ -40,12 +41,14 @@ class Compiled:
     notes: tuple[Observation, ...]
 
 
-def compiled(section: RoutesSection, services: Services) -> Compiled:
-    """All tables of a snapshot."""
+def compiled(section: RoutesSection, services: Services, without: Collection[str] = ()) -> Compiled:
+    """All tables of a snapshot; on the routes `without` no tickets of a session queue are read."""
     routes = (*section.routes, *map(refusal, section.whitelists))
     judgment = judged(routes, services)
     usual = _usual_retries(judgment.rules, services)
     messages = {rule.route.id: envoy_route(rule.route, services, usual) for rule in judgment.rules}
+    for unread in messages.keys() & set(without):
+        without_tickets(messages[unread])
     return Compiled(
         tables={
             group: _configuration(
