@@ -30,6 +30,8 @@ from gateway.last_good import LastGood
 
 # The same upstream under two names: one with the policy, one without.
 PROTECTED, BARE = "protected", "bare"
+# Not a module that `make bench` would take for a benchmark.
+UPSTREAM = "from benchmarks.overload_upstream import run; run()"
 THRESHOLD, LIFETIME_S = 100, 3.0
 START_S = 20.0
 # Redis and the agents share a machine with the load and with whatever else runs there.
@@ -93,7 +95,7 @@ def site(folder: Path, declared: OverloadPolicy, at_once: int) -> Iterator[Site]
     """All of it, until the block ends; `at_once` is N0 of the upstream's law."""
     port, redis_port, *proxies = free_ports(4)
     with contextlib.ExitStack() as stack:
-        law = ("-m", "benchmarks.overload_upstream", str(port), str(at_once))
+        law = ("-c", UPSTREAM, str(port), str(at_once))
         upstream = stack.enter_context(_process(*law))
         stack.enter_context(_redis(redis_port, folder))
         agents = tuple(

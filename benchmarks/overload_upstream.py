@@ -1,7 +1,7 @@
 """The upstream of benchmarks.overload: seat maps from a system of fixed capacity.
 
-`python -m benchmarks.overload_upstream PORT N0`, a child of `overload_parts`. The law: a request
-that comes when n are in work, itself counted, takes
+`run` is the life of a child of `overload_parts`. The law: a request that comes when n are in work,
+itself counted, takes
 
     s(n) = S0 * max(1, n / N0)
 
@@ -141,5 +141,6 @@ async def serve(port: int, at_once: int) -> None:
     await server.serve_forever()
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Answer on the port and by the N0 of the command line."""
     uvloop.run(serve(int(sys.argv[1]), int(sys.argv[2])))
