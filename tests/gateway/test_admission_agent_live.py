@@ -14,7 +14,7 @@ from controlplane.domain.admission.rate_limit import RateLimitPolicy
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 from gateway.last_good import LastGood
 from tests.gateway import fleet as fleets
-from tests.live_proxies import free_port
+from tests.live_proxies import free_port, until_listens
 from tests.redis_server import redis_server
 
 ROOT = Path(__file__).parents[2]
@@ -57,18 +57,23 @@ def test_until_it_has_policies_it_is_not_ready_and_does_as_it_was_told(tmp_path:
     command = [sys.executable, "-m", "gateway", "run", "--group", "edge", "--folder"]
     doors = ["--forward-auth", f"127.0.0.1:{door}", "--status", f"127.0.0.1:{status}"]
     options = [str(tmp_path / "kept"), *doors, "--refuse-without-policies"]
-    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE) as process:
-        transport = httpx.HTTPTransport(retries=10)
-        with httpx.Client(transport=transport) as client:
+    process = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL)
+    try:
+        until_listens(door)
+        with httpx.Client(trust_env=False) as client:
             ready = client.get(f"http://127.0.0.1:{status}/readyz")
             assert (ready.status_code, "no policies yet" in ready.text) == (503, True)
             assert client.get(f"http://127.0.0.1:{status}/healthz").status_code == 200
             assert client.get(f"http://127.0.0.1:{status}/other").status_code == 404
+            # Behind Envoy, which would take 503 for a failure of the agent and let it on.
             answer = client.get(f"http://127.0.0.1:{door}/envoy/")
-            assert (answer.status_code, answer.json()["code"]) == (503, "agent_not_configured")
+            assert (answer.status_code, answer.json()["code"]) == (429, "agent_not_configured")
             assert "X-Original-URI" in client.get(f"http://127.0.0.1:{door}/other").text
         process.terminate()
         assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_agents_with_one_redis_count_together(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ from tests.adapters.envoy.ads_client import connected
 from tests.adapters.envoy.site import SMALL, anybody, snapshot
 
 CDS, EDS = ResourceType.CLUSTER, ResourceType.ENDPOINT
-FILES = {f"{kind}.response" for kind in ("cluster", "endpoint", "listener", "route")}
+KINDS = ("cluster", "endpoint", "extension_config", "listener", "route")
+FILES = {f"{kind}.response" for kind in KINDS}
 AWAY = grpc.StatusCode.UNAVAILABLE
 
 
@@ -107,7 +108,7 @@ async def test_it_serves_what_was_last_said_while_the_control_plane_is_away(
             await until(lambda: ground.files() == FILES)
             assert await ground.version() == AWAY.name
             await plane.apply(plane.render(snapshot(SMALL, 2, 0.7)))
-            await until(lambda: plane.acks == 5)
+            await until(lambda: plane.acks == len(KINDS) + 1)
             acked = dict((await plane.observe())[0].acked)
         await until(lambda: _is(ground.version, acked["cluster"]))
         async with connected(ground.agent) as client:
@@ -184,7 +185,7 @@ async def test_what_its_envoy_refuses_gives_way_and_is_told_upstream(ground: Gro
         first = dict((await plane.observe())[0].acked)["endpoint"]
         # No Envoy is connected, so nobody knows whether one takes this.
         await plane.apply(plane.render(snapshot(SMALL, 2, 0.7)))
-        await until(lambda: plane.acks == 5)
+        await until(lambda: plane.acks == len(KINDS) + 1)
     async with ground.running():
         await until(lambda: _serves(ground))
         async with connected(ground.agent) as client:
