@@ -93,6 +93,9 @@ class Evacuations:
         self._seen, self._looked_s = seen, now_s
         self._all_down_s |= {name: now_s for name, one in picture.services.items() if one.all_down}
         lost = [one for one in lost_places(picture) if not self._recovers(one, picture, now_s)]
+        for intent in self._doubted(now_s):
+            words = "health: nothing looks well anywhere, so what was seen first is doubted"
+            await self._bring_back(intent, words, return_s=0.0)
         held = [one for target in lost if (one := await self._evacuate(target)) is not None]
         waiting = [one for intent in self._own() if (one := await self._well(intent, picture))]
         self._findings.report(Source.INTENTS, (*held, *waiting), scope=SCOPE)
@@ -105,6 +108,18 @@ class Evacuations:
             for name, since_s in self._all_down_s.items()
             if target.service in ("", name)
         )
+
+    def _doubted(self, now_s: float) -> list[Intent]:
+        """Evacuations of a moment ago, after which everything else looked dead too: more often the
+        eyes than the places, and these were only seen first."""
+        dark = {name for name, since_s in self._all_down_s.items() if since_s == now_s}
+        return [
+            one
+            for one in self._own()
+            if one.ending is None
+            and 0 <= now_s - one.created_s < RECOVERY_S
+            and (one.target.service in dark or (dark and not one.target.service))
+        ]
 
     def _own(self) -> Iterator[Intent]:
         for one in self._intents.standing:
@@ -151,13 +166,17 @@ class Evacuations:
             return None
         if spoken_for(intent.target, self._intents.standing) is not None:
             return None
+        await self._bring_back(intent, "health: it is well again")
+        return None
+
+    async def _bring_back(self, intent: Intent, reason: str, return_s: float | None = None) -> None:
         try:
-            await self._intents.undo(intent.id, HEALTH, "health: it is well again")
+            await self._intents.undo(intent.id, HEALTH, reason, return_s=return_s)
         except Conflict:
-            return None
+            # Somebody was faster.
+            pass
         except ControlPlaneError as error:
             log.warning("evacuation.not_returned", intent=intent.id, reason=error.message)
-        return None
 
 
 def lost_places(picture: Health) -> Iterator[Target]:

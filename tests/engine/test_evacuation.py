@@ -256,8 +256,7 @@ async def test_a_store_that_is_away_stops_only_the_way_back() -> None:
 
 async def test_what_comes_back_last_after_all_were_down_is_not_evacuated() -> None:
     made = await site()
-    everywhere = {name: replace(one, all_down=True) for name, one in picture().services.items()}
-    await made.look(replace(picture(), services=everywhere))
+    await made.look(DARK)
     await made.look(ALL_NORTH)
     assert made.rig.intents.standing == ()
     await made.look(picture())
@@ -267,3 +266,28 @@ async def test_what_comes_back_last_after_all_were_down_is_not_evacuated() -> No
     made.rig.clock.time_s += 2.0
     await made.look()
     assert [one.target.service for one in made.rig.intents.standing] == ["tickets"]
+
+
+DARK = replace(
+    picture(),
+    services={name: replace(one, all_down=True) for name, one in picture().services.items()},
+)
+
+
+async def test_an_evacuation_right_before_all_looked_dead_is_taken_back_at_once() -> None:
+    made = await site()
+    before = made.rig.weights()
+    await made.look(ALL_NORTH)
+    assert made.rig.weights()[NORTH] == 0
+    made.rig.clock.time_s += 1.0
+    await made.look(DARK)
+    assert made.rig.weights() == before
+    assert made.rig.intents.standing == ()
+
+
+async def test_an_evacuation_of_long_ago_stays_when_all_look_dead() -> None:
+    made = await site()
+    await made.look(ALL_NORTH)
+    made.rig.clock.time_s += RECOVERY_S
+    await made.look(DARK)
+    assert made.rig.weights()[NORTH] == 0
