@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from controlplane.domain.errors import Invalid
+from controlplane.domain.routing.callers.jwks import public_keys
 
+ALGORITHM = "ES256"
 MOST_PATHS = 100
 MOST_REVOKED = 1_000
 LONGEST_PATH = 1_024
@@ -164,3 +166,16 @@ def _texts(policy: SessionQueuePolicy) -> Iterator[str]:
         yield f"title has {len(policy.title)} characters: keep it within {LONGEST_TITLE}"
     if len(policy.keys) > LONGEST_KEYS:
         yield f"keys has {len(policy.keys)} characters: keep it within {LONGEST_KEYS}"
+    elif policy.keys:
+        yield from _keys(policy.keys)
+
+
+def _keys(text: str) -> Iterator[str]:
+    try:
+        found = public_keys(text)
+    except Invalid as error:
+        yield f"keys: {error.message}"
+    else:
+        for key in found:
+            if key.algorithm != ALGORITHM:
+                yield f"keys has one for {key.algorithm}: tickets are signed with {ALGORITHM}"

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import pytest
@@ -13,9 +14,15 @@ from controlplane.domain.admission.session_queue.policy import (
 from controlplane.domain.errors import Invalid
 
 
+def keys(**changes: str) -> str:
+    key = {"kty": "EC", "crv": "P-256", "x": "A" * 43, "y": "A" * 43, **changes}
+    return json.dumps({"keys": [key]})
+
+
 def test_the_usual_policy_can_be_carried_out() -> None:
     check_session_queue(SessionQueuePolicy())
     check_session_queue(SessionQueuePolicy(finish_paths=("/logout", "/"), hold_s=5.0))
+    check_session_queue(SessionQueuePolicy(keys=keys()))
 
 
 @pytest.mark.parametrize(("name", "low", "high"), LIMITS)
@@ -39,6 +46,9 @@ def test_each_number_has_its_limits(name: str, low: float, high: float) -> None:
         ({"revoked": tuple(map(str, range(1_001)))}, "revoked has 1001 items"),
         ({"title": "x" * (LONGEST_TITLE + 1)}, "title has 201"),
         ({"keys": "x" * (LONGEST_KEYS + 1)}, "keys has 65537"),
+        ({"keys": "{}"}, "keys: .*needs `keys`"),
+        ({"keys": keys(d="A" * 43)}, "holds a secret"),
+        ({"keys": keys(kty="OKP", crv="Ed25519")}, "one for EdDSA"),
     ],
 )
 def test_what_cannot_be_carried_out_is_said(changes: dict[str, object], words: str) -> None:
