@@ -52,6 +52,8 @@ def asking_filter(door: AgentDoor, cluster: str) -> Json:
                 },
             },
             "allowed_headers": {"patterns": [{"safe_regex": {"regex": ".*"}}]},
+            # What policies say may choose another route: a slow queue, a level of risk.
+            "clear_route_cache": True,
             "failure_mode_allow": door.admits,
             "status_on_error": {"code": "ServiceUnavailable"},
         },

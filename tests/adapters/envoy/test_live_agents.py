@@ -2,20 +2,30 @@
 
 import asyncio
 import contextlib
+import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import httpx
 
 from benchmarks.live_agent import leave, live_agent
+from controlplane.domain.admission.abnormal_traffic.policy import (
+    AbnormalTrafficPolicy,
+    RiskLevel,
+    ScoreRule,
+    Signal,
+)
 from controlplane.domain.admission.agent_door import AgentDoor, WhenAway
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy
 from controlplane.domain.admission.session_queue.policy import SessionQueuePolicy
+from controlplane.domain.routing.route import Condition, FixedResponse, Route
 from gateway.admission.session_queue.signing import jwk_set, new_key
 from tests.adapters.envoy.site import Live, fleet, running, snapshot
 
 RULES = RateLimitPolicy(rate_rps=0.01, burst=1, key=("header:x-user",))
+ROOT = itertools.repeat("/")
 ONCE = Policy(name="once", rate_limit=RULES)
 
 
@@ -27,12 +37,37 @@ async def publish(live: Live, agent: AgentDoor | None, policies: tuple[Policy, .
     await live.plane.apply(live.plane.render(made))
 
 
-async def until(live: Live, status: int, user: str) -> httpx.Response:
+async def test_what_policies_say_chooses_the_route(tmp_path: Path) -> None:
+    busy = ScoreRule(name="busy", score=10, signal=Signal.PATHS, at_least=2.0)
+    levels = AbnormalTrafficPolicy(
+        client=("header:x-user",),
+        rules=(busy,),
+        levels=(RiskLevel(at_least=10, service="slow"),),
+    )
+    leave(tmp_path, [Policy(name="levels", abnormal_traffic=levels)])
+    diverted = Route(
+        id="diverted",
+        conditions=(Condition(name="x-admission-service", value="slow"),),
+        response=FixedResponse(status=202),
+    )
+    async with running(tmp_path) as live:
+        live.routes.append(diverted)
+        with live_agent(tmp_path) as agent:
+            await publish(live, AgentDoor(port=agent.door))
+            paths = itertools.cycle(("/one", "/two"))
+            await until(live, 202, "bot", paths)
+            assert (await live.get("/one", **{"x-user": "ann"})).status_code == 200
+            # Nobody gets there by saying so himself.
+            forged = {"x-user": "eve", "x-admission-service": "slow"}
+            assert (await live.get("/one", **forged)).status_code == 200
+
+
+async def until(live: Live, status: int, user: str, paths: Iterator[str] = ROOT) -> httpx.Response:
     """Wait until somebody's request is answered like this."""
     async with asyncio.timeout(20):
         while True:
             with contextlib.suppress(httpx.TransportError):
-                answer = await live.get(**{"x-user": user})
+                answer = await live.get(next(paths), **{"x-user": user})
                 if answer.status_code == status:
                     return answer
             await asyncio.sleep(0.02)
