@@ -37,9 +37,10 @@ from benchmarks.session_queue_site import KNEE, SLOWING
 
 SESSIONS = 600
 STEADY_USERS = 100
-# Periods until the pool has grown from its initial size, and until it has followed a change.
-GROWS, FOLLOWS = 8, 4
-STEADY_PERIODS = 9
+# Periods until the pool has followed a change, and that are looked at before and after it.
+FOLLOWS, STEADY_PERIODS = 6, 9
+# The pool has grown when the response time is near its target, or will not any more.
+NEAR, MOST_GROWING = 0.2, 40
 # Periods that one mean of the response time is taken over.
 WINDOW = 3
 KINDS = ("session", "request", "direct")
@@ -155,17 +156,15 @@ async def halved(parts: Running) -> Figures:
     await calm(parts)
     period_s = UPDATE_S * parts.scale
     target_s = SERVICE_S * TARGET_OF_SERVICE * parts.scale
-    total_s = (GROWS + STEADY_PERIODS) * period_s
-    crowd_of = asyncio.create_task(
-        steady(parts.session, STEADY_USERS, total_s + (FOLLOWS + STEADY_PERIODS) * period_s)
-    )
-    await asyncio.sleep(GROWS * period_s)
-    await tell_site(parts.site, "/log")
+    users = asyncio.create_task(steady(parts.session, STEADY_USERS))
+    await _grown(parts, period_s, target_s)
     await asyncio.sleep(STEADY_PERIODS * period_s)
     before = await _log(parts)
     await tell_site(parts.site, "/speed/0.5")
-    await crowd_of
+    await asyncio.sleep((FOLLOWS + STEADY_PERIODS) * period_s)
     after = await _log(parts)
+    users.cancel()
+    await asyncio.gather(users, return_exceptions=True)
     off = {
         "before": _windows(before, period_s),
         "after": _windows(after, period_s),
@@ -178,6 +177,15 @@ async def halved(parts: Running) -> Figures:
         "response_worst_pct": max(map(abs, [*relative["before"], *settled])) * 100.0,
         "response_after_with_change_pct": fmean(relative["after"]) * 100.0,
     }
+
+
+async def _grown(parts: Running, period_s: float, target_s: float) -> None:
+    """Wait until the pool has grown from its initial size."""
+    for _ in range(MOST_GROWING):
+        await asyncio.sleep(period_s)
+        seen = [took_s for _, took_s in await _log(parts)]
+        if seen and abs(fmean(seen) / target_s - 1.0) <= NEAR:
+            return
 
 
 async def _log(parts: Running) -> list[tuple[float, float]]:

@@ -111,16 +111,12 @@ async def crowd(port: int, users: int, sessions: int) -> Played:
     return played
 
 
-async def steady(port: int, users: int, seconds: float) -> Played:
-    """`users` at once, one session after the other, until the time is over."""
-    played = Played()
+async def steady(port: int, users: int) -> None:
+    """`users` at once, one session after the other, until it is cancelled."""
     names = itertools.count()
-    tasks = [asyncio.create_task(_user(port, names, played)) for _ in range(users)]
-    await asyncio.sleep(seconds)
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    return played
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(users):
+            tasks.create_task(_user(port, names, Played()))
 
 
 async def _user(port: int, names: Iterator[int], played: Played) -> None:
