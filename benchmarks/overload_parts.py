@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,9 +65,16 @@ class Site:
 
     def calm(self) -> None:
         """Wait until what a crowd has left behind is done."""
+        self._until(lambda: not self.figures()["in_work"])
+
+    def until_in_work(self) -> None:
+        """Wait until the upstream is asked."""
+        self._until(lambda: self.figures()["in_work"])
+
+    def _until(self, holds: Callable[[], object]) -> None:
         end_s = time.monotonic() + START_S
-        while self.figures()["in_work"] and time.monotonic() < end_s:
-            time.sleep(0.05)
+        while not holds() and time.monotonic() < end_s:
+            time.sleep(0.02)
 
     def _told(self, path: str) -> bytes:
         url = f"http://127.0.0.1:{self.upstream_port}{path}"
@@ -91,7 +98,7 @@ def policy(**changes: float) -> OverloadPolicy:
 
 
 @contextlib.contextmanager
-def site(folder: Path, declared: OverloadPolicy, at_once: int) -> Iterator[Site]:
+def site(folder: Path, declared: OverloadPolicy, at_once: float) -> Iterator[Site]:
     """All of it, until the block ends; `at_once` is N0 of the upstream's law."""
     port, redis_port, *proxies = free_ports(4)
     with contextlib.ExitStack() as stack:

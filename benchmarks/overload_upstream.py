@@ -26,12 +26,12 @@ ANSWER = HEAD % len(SEATS) + SEATS
 HUNG = b"/shows/hung/seats"
 
 
-def service_s(in_work: int, at_once: int) -> float:
+def service_s(in_work: int, at_once: float) -> float:
     """The law, in seconds; `at_once` is N0."""
     return S0_S * max(1.0, in_work / at_once)
 
 
-def capacity_rps(at_once: int) -> float:
+def capacity_rps(at_once: float) -> float:
     """What it finishes at most."""
     return at_once / S0_S
 
@@ -40,7 +40,7 @@ def capacity_rps(at_once: int) -> float:
 class Work:
     """What is in work, and what was since the last look."""
 
-    at_once: int
+    at_once: float
     in_work: int = 0
     by_key: Counter[bytes] = field(default_factory=Counter)
     most: int = 0
@@ -133,7 +133,7 @@ class Connection(asyncio.Protocol):
             self._transport.write(answer)
 
 
-async def serve(port: int, at_once: int) -> None:
+async def serve(port: int, at_once: float) -> None:
     """Answer until it is ended."""
     work = Work(at_once=at_once)
     loop = asyncio.get_running_loop()
@@ -143,4 +143,4 @@ async def serve(port: int, at_once: int) -> None:
 
 def run() -> None:
     """Answer on the port and by the N0 of the command line."""
-    uvloop.run(serve(int(sys.argv[1]), int(sys.argv[2])))
+    uvloop.run(serve(int(sys.argv[1]), float(sys.argv[2])))
