@@ -7,6 +7,7 @@ and nowhere else. HAProxy counts weights to 256, so a share is exact to about 0.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from controlplane.adapters.haproxy import limits
 from controlplane.adapters.haproxy.actions import of_request, of_response
 from controlplane.adapters.haproxy.quoting import word
 from controlplane.adapters.haproxy.targets import Target, service_section
@@ -39,6 +40,7 @@ def section(target: Target, reach: Reach | None) -> Iterator[str]:
         yield from of_request(target.route)
         yield from of_response(target.route)
     if reach is not None:
+        yield from limits.of_request(reach.service)
         yield from _balancing(reach.service)
         yield from _cookie(reach.service)
         yield from _patience(target, reach.service)

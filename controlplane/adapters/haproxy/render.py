@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from controlplane.adapters.haproxy import backends, frontend
+from controlplane.adapters.haproxy import backends, frontend, limits
 from controlplane.adapters.haproxy.access import Access, access, access_notes
 from controlplane.adapters.haproxy.backends import Reach
 from controlplane.adapters.haproxy.expressible import HAPROXY, by_halves, expressible
@@ -18,7 +18,6 @@ from controlplane.adapters.haproxy.table import EVERY_HOST, Table, compiled
 from controlplane.adapters.haproxy.targets import NO_ROUTE, Target, service_section
 from controlplane.domain.admission.agent_door import unasked
 from controlplane.domain.instances.backups import late_standbys
-from controlplane.domain.instances.unlimited import unlimited
 from controlplane.domain.instances.unrepeated import unbudgeted
 from controlplane.domain.routing.compiling.selection import crowded
 from controlplane.domain.snapshot import Snapshot
@@ -87,7 +86,6 @@ def render(
             *access_notes(section, group),
             *unasked(group.name, group.agent, "HAProxy"),
             *late_standbys(((r.service, r.weights) for r in content.reaches.values()), "HAProxy"),
-            *unlimited((r.service for r in content.reaches.values()), "HAProxy"),
             *unbudgeted((r.service for r in content.reaches.values()), "HAProxy"),
         ),
     )
@@ -110,6 +108,9 @@ def _configuration(options: HaproxyOptions, content: _Content) -> Iterator[str]:
     yield from _section(frontend.section(content.group, content.table, content.access, asks))
     for target in targets:
         yield from _section(backends.section(target, content.reaches.get(target.service)))
+    for name in sorted({target.service for target in targets} & set(content.reaches)):
+        if content.reaches[name].service.limit is not None:
+            yield from _section(limits.table(content.reaches[name].service))
     for lines in content.access.callers.sections:
         yield from _section(iter(lines))
     yield from _section(_no_route())

@@ -2,5 +2,6 @@
 
 `render` turns a snapshot into it. `tests` compiles conditions to maps, `table` the rules to
 locations and lists of candidates, `locations` what a route does, `upstreams` the services,
-`normal_form` the spellings. `program` is a running nginx: checks and reloads.
+`limits` what these let through, `normal_form` the spellings. `program` is a running nginx: checks
+and reloads.
 """

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
+from controlplane.adapters.nginx import limits
 from controlplane.adapters.nginx.quoting import inner, plain, word
 from controlplane.adapters.nginx.upstreams import Upstreams
 from controlplane.domain.routing.callers.policies import IDENTITY_HEADERS
@@ -73,6 +74,7 @@ class Locations:
         if upstream is None:
             yield 'return 503 "";'
             return
+        yield from limits.of_location(self.upstreams.services[route.service])
         if route.queue is not None:
             yield self._limit(route, route.queue.concurrent)
         if route.rewrite is not None:

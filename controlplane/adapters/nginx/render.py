@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from controlplane.adapters.nginx import normal_form
+from controlplane.adapters.nginx import limits, normal_form
 from controlplane.adapters.nginx.access import Access, access, access_notes
 from controlplane.adapters.nginx.expressible import NGINX, by_halves, expressible
 from controlplane.adapters.nginx.locations import NEXT, Locations, usual_headers
@@ -104,6 +104,7 @@ def _configuration(
     yield from _indented(table.tests.maps())
     yield from _indented(table.lists)
     yield from _indented(_zones(table))
+    yield from _indented(limits.zones(table.locations.upstreams.asked()))
     yield from _indented(table.locations.upstreams.lines())
     for server in _servers(table):
         yield from _indented(_server(server, entry, table))

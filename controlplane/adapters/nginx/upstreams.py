@@ -11,7 +11,6 @@ from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.counts import counted
 from controlplane.domain.instances.placement import placement
-from controlplane.domain.instances.unlimited import unlimited
 from controlplane.domain.instances.unrepeated import unbudgeted
 from controlplane.domain.instances.usable import lost_sessions, usable
 from controlplane.domain.routing.compiling.choices import EVERY_VERSION
@@ -51,6 +50,10 @@ class Upstreams:
             self._asked[key] = list(self._servers(service, version))
         return _name(service, version) if self._asked[key] else None
 
+    def asked(self) -> Iterator[ServiceEndpoints]:
+        """The services that locations asked for, by name."""
+        return (self.services[one] for one in sorted({service for service, _ in self._asked}))
+
     def patience(self, service: str) -> Patience:
         """How long and how often a service is asked."""
         found = self.services[service]
@@ -76,7 +79,6 @@ class Upstreams:
         """Services whose standby cannot stand behind a consistent hash, or takes over late."""
         for service in sorted({service for service, _ in self._asked}):
             weights = self.weights.get(service, {})
-            yield from unlimited([self.services[service]], "nginx")
             yield from unbudgeted([self.services[service]], "nginx")
             placed = placement(self.services[service], weights)
             if not self._is_hashed(service):
@@ -94,8 +96,7 @@ class Upstreams:
 
     def without_sessions(self) -> Iterable[Observation]:
         """Services whose sessions end with a drain's beginning."""
-        asked = sorted({service for service, _ in self._asked})
-        return lost_sessions((self.services[name] for name in asked), "nginx")
+        return lost_sessions(self.asked(), "nginx")
 
     def without_bound(self) -> Iterable[Observation]:
         """Services whose hash is to be bounded, which nginx cannot."""

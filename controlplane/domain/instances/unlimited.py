@@ -1,6 +1,6 @@
 """The note for planes that cannot limit a service as a whole.
 
-Called by their compilers. Only an intent limits one, so the note stands as long as it does.
+Called by their compilers. The note stands as long as an intent or a policy limits one.
 """
 
 from collections.abc import Iterable, Iterator

@@ -11,7 +11,7 @@ from tests.builders import fleet
 def test_only_limited_services_are_told() -> None:
     shares = {"tickets": {"beijing-1": 1.0}}
     (service,) = build(fleet(), shares).content.endpoints.services
-    assert list(unlimited([service], "nginx")) == []
-    (note,) = unlimited([replace(service, limit=ServiceLimit(concurrent=3))], "nginx")
+    assert list(unlimited([service], "Caddy")) == []
+    (note,) = unlimited([replace(service, limit=ServiceLimit(concurrent=3))], "Caddy")
     assert (note.code, note.subject) == ("limit_not_expressible", "service/tickets")
-    assert "nginx" in note.message
+    assert "Caddy" in note.message

@@ -1,0 +1,109 @@
+"""Limits of services in nginx's words, and a real nginx that keeps them."""
+
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from controlplane.adapters.nginx import limits
+from controlplane.adapters.nginx.render import NginxOptions, render
+from controlplane.domain.snapshot import ServiceLimit
+from tests import live_proxies
+from tests.limited_site import at_once, burst, limited, sent, slow_service
+from tests.proxied_site import GROUP, fleet, snapshot
+
+RATE_RPS = 20.0
+RATE = ServiceLimit(rate_rps=RATE_RPS, burst=5.0)
+ROOM = ServiceLimit(concurrent=2, waiting=1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "lines", "zones"),
+    [
+        (None, [], []),
+        (
+            ServiceLimit(rate_rps=50.0),
+            ["limit_req zone=r.web burst=49 nodelay;"],
+            ['limit_req_zone "r.web" zone=r.web:32k rate=50r/s;'],
+        ),
+        (
+            ServiceLimit(rate_rps=0.5, burst=1.0),
+            ["limit_req zone=r.web nodelay;"],
+            ['limit_req_zone "r.web" zone=r.web:32k rate=30r/m;'],
+        ),
+        (
+            ServiceLimit(rate_rps=0.001),
+            ["limit_req zone=r.web nodelay;"],
+            ['limit_req_zone "r.web" zone=r.web:32k rate=1r/m;'],
+        ),
+        (
+            ROOM,
+            ["limit_conn c.web 3;"],
+            ['limit_conn_zone "c.web" zone=c.web:32k;'],
+        ),
+        (
+            ServiceLimit(concurrent=100_000),
+            ["limit_conn c.web 65535;"],
+            ['limit_conn_zone "c.web" zone=c.web:32k;'],
+        ),
+    ],
+)
+def test_words(limit: ServiceLimit | None, lines: list[str], zones: list[str]) -> None:
+    (service,) = (
+        replace(one, limit=limit)
+        for one in snapshot(fleet()).content.endpoints.services
+        if one.service == "web"
+    )
+    assert list(limits.of_location(service)) == lines
+    made = list(limits.zones([service]))
+    assert [line for line in made if "_zone " in line] == zones
+    assert ("limit_req_status 429;" in made) is bool(zones)
+
+
+def test_every_location_of_the_service_counts_and_no_other() -> None:
+    artifact = render(limited((80, 81), RATE), NginxOptions(group=GROUP))
+    text = dict(artifact.parts)["nginx.conf"].decode().splitlines()
+    counted = [line for line in text if "proxy_pass http" in line and "limit_req zone=" in line]
+    assert counted == [line for line in text if "proxy_pass http://s.web" in line] != []
+    assert "limit_not_expressible" not in {note.code for note in artifact.notes}
+
+
+def written(folder: Path, ports: tuple[int, int], limit: ServiceLimit, revision: int = 1) -> None:
+    options = NginxOptions(group=GROUP, directory=str(folder), workers="2")
+    made = limited(ports, limit, revision=revision)
+    live_proxies.write(folder, render(made, options).parts)
+
+
+def test_a_real_nginx_keeps_a_rate_and_a_reload_fills_nothing(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    ports = (live_proxies.free_port(), live_proxies.free_port())
+    written(tmp_path, ports, RATE)
+    with slow_service(ports[1]), live_proxies.nginx(tmp_path, ports[0]) as process:
+        first = burst(ports[0], 30)
+        assert 5 <= first[200] <= 8, first
+        assert set(first) == {200, 429}
+        steady = sent(ports[0], 2.0, "/", "/own")
+        record_property("passed_rps", round(steady[200] / 2.0, 1))
+        assert 0.8 * RATE_RPS <= steady[200] / 2.0 <= 1.2 * RATE_RPS, steady
+        began, passed = time.monotonic(), 0
+        for revision in range(2, 6):
+            written(tmp_path, ports, RATE, revision)
+            process.send_signal(signal.SIGHUP)
+            passed += sent(ports[0], 0.4, "/", "/own")[200]
+        rate = passed / (time.monotonic() - began)
+        record_property("passed_rps_while_reloaded", round(rate, 1))
+        # Filled by each reload it would be twice as much.
+        assert 0.6 * RATE_RPS <= rate <= 1.3 * RATE_RPS
+        assert set(burst(ports[0], 30, "/free")) == {200}
+
+
+def test_a_real_nginx_lets_so_many_through_at_once(tmp_path: Path) -> None:
+    ports = (live_proxies.free_port(), live_proxies.free_port())
+    written(tmp_path, ports, ROOM)
+    with slow_service(ports[1]), live_proxies.nginx(tmp_path, ports[0]):
+        assert at_once(ports[0], 8, "/hold") == {200: 3, 503: 5}
+        assert at_once(ports[0], 3, "/hold") == {200: 3}
