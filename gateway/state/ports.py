@@ -2,7 +2,8 @@
 
 `memory` keeps them for one agent, `redis` for several; `tests/gateway/state` tries both with one
 suite. Each call is atomic. Keys come from `keys.key`. Every method may raise Retryable:
-`shared_state_away` when it did not answer in time, `shared_state_full` when it has no room.
+`shared_state_away` when it did not answer in time, `shared_state_full` when it has no room,
+`shared_state_refused` when it answered with another error.
 """
 
 import asyncio

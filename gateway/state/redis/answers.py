@@ -17,6 +17,8 @@ local kept = redis.call('HGET', KEYS[1], ARGV[1])
 if not kept then return {'', '', ''} end
 local at = string.find(kept, '\\n', 1, true)
 local stored = tonumber(string.sub(kept, 1, at - 1))
+-- Kept before the clock was set back: how old it is, nobody can say.
+if stored > now then return {'', '', ''} end
 local fence = redis.call('ZSCORE', KEYS[2], ARGV[1])
 return {text(tonumber(fence)), text(now - stored), string.sub(kept, at + 1)}
 """)

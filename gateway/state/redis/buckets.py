@@ -18,7 +18,8 @@ elseif amount > burst then
 else
     wait = (amount - tokens) / rate
 end
-redis.call('HSET', KEYS[1], 'tokens', text(tokens), 'at', text(math.max(now, at)))
+-- Not the later of the two: a clock that was set back would leave the bucket as it is until then.
+redis.call('HSET', KEYS[1], 'tokens', text(tokens), 'at', text(now))
 redis.call('PEXPIRE', KEYS[1], ttl_ms((burst - tokens) / rate + 1))
 return {taken and 1 or 0, text(tokens), text(wait)}
 """)

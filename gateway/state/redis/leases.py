@@ -33,6 +33,11 @@ local waiter, token_s, wait_s = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local claim_s, most = tonumber(ARGV[4]), tonumber(ARGV[5])
 local kept = redis.call('HMGET', token, 'waiter', 'fence', 'until', 'offered', 'since')
 local until_s = tonumber(kept[3]) or 0
+if until_s > now + token_s then
+    -- The clock was set back since.
+    until_s = now + token_s
+    redis.call('HSET', token, 'until', text(until_s))
+end
 local held = kept[1] and now < until_s
 if held and kept[1] == waiter then return {{1, kept[2]}} end
 local function keep()
@@ -58,7 +63,7 @@ while true do
     local next_one = first()
     if next_one == waiter then break end
     local late = tonumber(redis.call('ZSCORE', untils, next_one) or 0) <= now
-    if not late and next_one ~= offered then
+    if not late and (next_one ~= offered or since > now) then
         offered, since = next_one, now
         redis.call('HSET', token, 'offered', offered, 'since', text(since))
     end

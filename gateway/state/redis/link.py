@@ -2,11 +2,14 @@
 
 Used by everything in `gateway.state.redis`. A Redis that is gone or hangs costs the first few
 calls their deadline and the others nothing: the door is shut, every call fails at once, and it is
-opened again by a task that has had answers in time. No call of a client ever tries that.
+opened again by a task that has had answers in time. No call of a client ever tries that. A Redis
+that answers with an error is there: that costs no time, and may be about this one key, so the door
+stays open.
 """
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,12 +17,14 @@ import structlog
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError, ResponseError
 
 from controlplane.domain.errors import Retryable
 from gateway.state.redis.script import Argument, Part, Script, parts
 
 log = structlog.get_logger()
+# Errors may come with every call; one in so long is said.
+SAID_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +55,7 @@ class RedisLink:
         self._options = options
         self._redis = Redis(connection_pool=_pool(options))
         self._failed = 0
+        self._said_s = float("-inf")
         self._healing: asyncio.Task[None] | None = None
         self._hearing: list[asyncio.Task[None]] = []
 
@@ -65,13 +71,18 @@ class RedisLink:
 
         Raises:
             Retryable: `shared_state_away`: no answer in time, or the door is shut. Whether the
-                script ran is unknown.
+                script ran is unknown. `shared_state_full`: no room to write.
+                `shared_state_refused`: another error, as where a key holds what somebody else
+                wrote.
         """
         if self._healing is not None:
             raise _away("it did not answer lately", self._options.pause_s)
         try:
             async with asyncio.timeout(self._options.deadline_s):
                 answer = await self._evaluated(script, keys, arguments)
+        except ResponseError as error:
+            self._failed = 0
+            raise self._refused(error) from error
         except (RedisError, OSError, TimeoutError) as error:
             self._fail(error)
             raise _away(_words(error), self._options.pause_s) from error
@@ -123,6 +134,18 @@ class RedisLink:
             # A Redis that has restarted knows no scripts.
             answer = await self._redis.eval(script.text, len(keys), *keys, *arguments)
         return answer
+
+    def _refused(self, error: ResponseError) -> Retryable:
+        full = isinstance(error, OutOfMemoryError)
+        refused = Retryable(
+            "shared_state_full" if full else "shared_state_refused",
+            f"shared state answered with an error: {_words(error)}",
+            after_s=self._options.pause_s,
+        )
+        if time.monotonic() >= self._said_s + SAID_S:
+            self._said_s = time.monotonic()
+            log.warning("shared_state.refused", code=refused.code, why=_words(error))
+        return refused
 
     def _fail(self, error: Exception) -> None:
         self._failed += 1

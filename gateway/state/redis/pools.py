@@ -18,13 +18,13 @@ FIELDS_OF_A_VISIT = 7
 DROPPED_AT_ONCE = 1_000
 
 _ROOM = f"""
+local at_once = {DROPPED_AT_ONCE}
 local pool, present, inside, line, left = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local function out(session)
     if redis.call('ZREM', inside, session) == 0 then redis.call('ZREM', line, session) end
 end
 local function sweep()
-    local over = redis.call(
-        'ZRANGEBYSCORE', present, '-inf', text(now), 'LIMIT', 0, {DROPPED_AT_ONCE})
+    local over = redis.call('ZRANGEBYSCORE', present, '-inf', text(now), 'LIMIT', 0, at_once)
     for _, session in ipairs(over) do
         redis.call('ZREM', present, session)
         out(session)
@@ -40,6 +40,11 @@ local initial, stay, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(AR
 local abandon, draw, opens = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local most, held = tonumber(ARGV[7]), ARGV[8] == '1'
 sweep()
+-- Whose time ends later than anybody's can was here before the clock was set back.
+local latest = text(now + math.max(stay, abandon))
+local beyond = redis.call(
+    'ZRANGEBYSCORE', present, '(' .. latest, '+inf', 'LIMIT', 0, at_once)
+for _, session in ipairs(beyond) do redis.call('ZADD', present, latest, session) end
 local kept = redis.call('HMGET', pool, 'size', 'last', 'entries')
 local size = tonumber(kept[1]) or initial
 local last = tonumber(kept[2]) or 1
@@ -82,6 +87,10 @@ local function visit(session, chance, place, age)
         return say(2, 0, 0, 0)
     end
     local since = redis.call('ZSCORE', inside, session)
+    if since and tonumber(since) > now then
+        since = now
+        redis.call('ZADD', inside, text(now), session)
+    end
     if since then return stay_inside(session, tonumber(since)) end
     local rank = redis.call('ZRANK', line, session)
     if not held and opens <= 0 and rank < size - redis.call('ZCARD', inside) then
@@ -126,7 +135,7 @@ local kept = redis.call(
     'HMGET', pool, 'size', 'began', 'answers', 'failures', 'total', 'entries', 'counted', 'number',
     'note')
 local function of(place) return tonumber(kept[place]) or 0 end
-local began = tonumber(kept[2]) or now
+local began = math.min(tonumber(kept[2]) or now, now)
 local answers, failures, total = of(3) + ARGV[1], of(4) + ARGV[2], of(5) + ARGV[3]
 local number, ended = of(8), 0
 local answer = {of(1), redis.call('ZCARD', inside), redis.call('ZCARD', line), kept[9] or ''}

@@ -15,7 +15,8 @@ local kept = redis.call('HGETALL', KEYS[1])
 local held, count = {}, 0
 for i = 1, #kept, 2 do
     local number = tonumber(kept[i])
-    if number < leaving then
+    -- What is later than now was counted before the clock was set back.
+    if number < leaving or number > newest then
         redis.call('HDEL', KEYS[1], kept[i])
     else
         local share = tonumber(kept[i + 1])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from redis.asyncio import Redis
 
 from controlplane.domain.errors import Retryable
 from gateway.state.ports import BucketRule
@@ -94,3 +95,36 @@ async def test_closing_while_away_ends_what_runs(own: RedisServer) -> None:
     assert link.away
     await link.close()
     assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+
+async def test_a_key_that_is_something_else_costs_only_its_own_calls(own: RedisServer) -> None:
+    link = link_to(own)
+    buckets = in_redis(link).buckets
+    raw = Redis.from_url(own.url)
+    await raw.set("foreign", "somebody else's")
+    for _ in range(10):
+        with pytest.raises(Retryable) as caught:
+            await buckets.take("foreign", 1, RULE)
+        assert caught.value.code == "shared_state_refused"
+        assert not link.away
+        assert (await buckets.take("key", 1, RULE)).taken
+    assert await raw.get("foreign") == b"somebody else's"
+    await raw.aclose()
+    await link.close()
+
+
+async def test_a_redis_without_room_is_full_and_not_away(own: RedisServer) -> None:
+    link = link_to(own)
+    buckets = in_redis(link).buckets
+    assert (await buckets.take("key", 1, RULE)).taken
+    raw = Redis.from_url(own.url)
+    await raw.config_set("maxmemory", "1")
+    for _ in range(10):
+        with pytest.raises(Retryable) as caught:
+            await buckets.take("key", 1, RULE)
+        assert caught.value.code == "shared_state_full"
+    assert not link.away
+    await raw.config_set("maxmemory", "0")
+    assert (await buckets.take("key", 1, RULE)).taken
+    await raw.aclose()
+    await link.close()
