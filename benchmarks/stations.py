@@ -158,6 +158,7 @@ async def busy(made: Site, size: Size) -> dict[str, float]:
     turns = sum((a > 0) is not (b > 0) for a, b in itertools.pairwise(moves))
     return {
         "overflow_share": round(max(shares), 3),
+        "overflow_begins": sum(a == 0.0 < b for a, b in itertools.pairwise(shares)),
         "overflow_direction_changes": turns,
         "overflow_returned": float(shares[-1] == 0.0),
         "overflow_failures": int(found["failed"]),
