@@ -84,6 +84,7 @@ class ProxyDoor:
         self._proxy = Proxy(
             self._session, judge.rule_asked, options.proxy, options.region, self._upstreams
         )
+        self._proxy.told = lambda: judge.told
         self._proxy.counted = lambda status: self._answers.labels(str(status)).inc()
         return await self._proxy.start(*options.listen)
 

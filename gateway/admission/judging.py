@@ -48,8 +48,14 @@ class Judge:
         """Put a route table in force."""
         self._table = table
 
+    @property
+    def told(self) -> frozenset[str]:
+        """Headers that policies set for services; nobody else's word under these counts."""
+        return self._pipeline.told
+
     async def rule(self, request: Request) -> Ruling:
         """What the policies say of a request; never fails."""
+        request = without(request, self.told)
         if not self.configured and self._known.refuses_without_policies:
             return NOT_CONFIGURED
         return await self._pipeline.rule(self._asked(request), self._known.budget_s)
@@ -75,6 +81,14 @@ class Judge:
             user=user_of(request, self._known.user),
             followed=False,
         )
+
+
+def without(request: Request, names: frozenset[str]) -> Request:
+    """The request without headers of these names, which are in lower case."""
+    if names.isdisjoint(request.headers):
+        return request
+    kept = {name: value for name, value in request.headers.items() if name not in names}
+    return replace(request, headers=kept)
 
 
 def user_of(request: Request, says: str) -> str:

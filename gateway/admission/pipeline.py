@@ -6,8 +6,8 @@ fail: what goes wrong inside a policy costs that policy its say, not the request
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -21,6 +21,8 @@ from gateway.admission.surroundings import Surroundings
 from gateway.admission.watching import Said, Watcher
 
 log = structlog.get_logger()
+# Whose enforcer is another program: `python -m gateway divert`.
+ELSEWHERE = frozenset({PolicyKind.REGIONAL_OVERFLOW})
 NOT_SENT = Outcome(status=0, took_s=0.0, sent=False)
 
 
@@ -50,6 +52,9 @@ class Pipeline:
         self._placed: tuple[Placed, ...] = ()
         # Policy -> why it is not enforced here, of those taken last.
         self.not_enforced: dict[str, str] = {}
+        # Headers that policies in force set for services under names of their own, in lower case:
+        # what a client sends under these counts nowhere.
+        self.told: frozenset[str] = frozenset()
 
     @property
     def policies(self) -> tuple[Policy, ...]:
@@ -68,6 +73,7 @@ class Pipeline:
             elif (made := self._made(policy)) is not None:
                 placed.append(made)
         self._placed = tuple(placed)
+        self.told = frozenset(_told(placed))
         for old in before.values():
             await _closed(old)
 
@@ -94,6 +100,8 @@ class Pipeline:
 
     def _made(self, policy: Policy) -> Placed | None:
         maker = self._makers.get(policy.kind)
+        if maker is None and policy.kind in ELSEWHERE:
+            return None
         if maker is None:
             log.warning("admission.kind_unknown", policy=policy.name, kind=policy.kind.value)
             self.not_enforced[policy.name] = f"this gateway has no {policy.kind.value}"
@@ -117,7 +125,7 @@ class Pipeline:
                 joined.add(ruling)
             else:
                 joined.end(NOT_SENT)
-                return joined.refused(ruling)
+                return joined.refused(_named(ruling, placed.policy.name))
         return joined.admitted()
 
     async def _asked(self, placed: Placed, asked: Asked, ends_s: float | None) -> Ruling:
@@ -151,6 +159,19 @@ async def _answer(enforcer: Enforcer, asked: Asked, ends_s: float | None) -> tup
 
 def _ends_s(budget_s: float | None) -> float | None:
     return None if budget_s is None else asyncio.get_running_loop().time() + budget_s
+
+
+def _named(ruling: Ruling, policy: str) -> Ruling:
+    """Who is not let on is told by whom."""
+    decision = ruling.decision
+    return ruling if decision.policy else replace(ruling, decision=replace(decision, policy=policy))
+
+
+def _told(placed: Sequence[Placed]) -> Iterator[str]:
+    for each in placed:
+        spec = each.policy.abnormal_traffic
+        if spec is not None and each.policy.mode is Mode.ENFORCE:
+            yield spec.header.lower()
 
 
 async def _closed(placed: Placed) -> None:

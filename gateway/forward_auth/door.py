@@ -150,7 +150,7 @@ class ForwardAuthDoor:
             unreadable = Request(path="/")
             return refused(asked.dialect, asked.request.status, unreadable, self._parked)
         ruling = await self._judge.rule(asked.request)
-        return reply(asked.dialect, ruling, asked.request, self._parked)
+        return reply(asked.dialect, ruling, asked.request, self._parked, self._judge.told)
 
 
 def _call(request: web.BaseRequest, target: str) -> Call:

@@ -24,11 +24,21 @@ GOES_ON = frozenset({Verdict.ADMIT, Verdict.DIVERT})
 OK, FORBIDDEN, TOO_MANY, SERVER_ERRORS = 200, 403, 429, 500
 
 
-def reply(dialect: Dialect, ruling: Ruling, request: Request, parked: ParkedAnswers) -> Answer:
-    """What the proxy gets."""
+def reply(
+    dialect: Dialect,
+    ruling: Ruling,
+    request: Request,
+    parked: ParkedAnswers,
+    told: frozenset[str] = frozenset(),
+) -> Answer:
+    """What the proxy gets.
+
+    Args:
+        told: further headers that are policies' to set, in lower case.
+    """
     decision = ruling.decision
     if decision.verdict in GOES_ON:
-        return _going_on(dialect, ruling, request.headers)
+        return _going_on(dialect, ruling, request.headers, told)
     answer = ruling.answer or usual(decision, request)
     answer = Answer(
         status=_status(dialect, answer.status),
@@ -58,14 +68,17 @@ def _status(dialect: Dialect, status: int) -> int:
     return status
 
 
-def _going_on(dialect: Dialect, ruling: Ruling, sent: Mapping[str, str]) -> Answer:
+def _going_on(
+    dialect: Dialect, ruling: Ruling, sent: Mapping[str, str], told: frozenset[str]
+) -> Answer:
     given = ruling.request_headers
     if ruling.decision.verdict is Verdict.DIVERT:
         given += ((SERVICE, ruling.decision.service),)
     headers: Headers = (*given, *ruling.response_headers)
     if dialect is Dialect.ENVOY:
         ours = {name.lower() for name, _ in given}
-        claimed = [name for name in sent if name.startswith(PREFIX) and name not in ours]
+        foreign = [name for name in sent if name.startswith(PREFIX) or name in told]
+        claimed = [name for name in foreign if name not in ours]
         if claimed:
             headers += ((REMOVED, ",".join(claimed)),)
     return Answer(status=OK, headers=headers)

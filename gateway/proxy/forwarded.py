@@ -76,6 +76,9 @@ def _within(text: str, networks: Networks) -> bool:
 @lru_cache(maxsize=4_096)
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(text)
+        address = ipaddress.ip_address(text)
     except ValueError:
         return None
+    # How a listener of both families writes an address of IPv4.
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return address if mapped is None else mapped

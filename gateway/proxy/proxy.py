@@ -19,6 +19,7 @@ from controlplane.domain.errors import ControlPlaneError
 from controlplane.domain.instances.placement import EVERY_VERSION
 from controlplane.domain.routing.matching.request import Request
 from gateway.admission.enforcing import Answer, Ruling
+from gateway.admission.judging import without
 from gateway.admission.usual_answers import usual
 from gateway.proxy.actions import Forward, action
 from gateway.proxy.answers import last_response, problem, response
@@ -69,6 +70,8 @@ class Proxy:
         self._forwarder = Forwarder(session, self.upstreams, options)
         # Told the status of each answer; 0 is none, because the client went away.
         self.counted: Callable[[int], None] = lambda status: None
+        # Headers that policies set for services, in lower case: a client's word does not count.
+        self.told: Callable[[], frozenset[str]] = frozenset
         self._listener: Listener | None = None
         self._server: asyncio.Server | None = None
 
@@ -119,6 +122,7 @@ class Proxy:
             raise ConnectionResetError("the client is gone") from error
 
     async def _answered(self, client: web.BaseRequest, meant: Judged) -> web.StreamResponse:
+        meant = replace(meant, request=without(meant.request, self.told()))
         now_s = time.time()
         found = self._session.directory.table.match(meant.request, now_s).route
         does = action(found, meant.request)

@@ -6,17 +6,21 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from controlplane.domain.admission.abnormal_traffic.policy import AbnormalTrafficPolicy
 from controlplane.domain.admission.asking import ADMITTED, Asked, Decision, Verdict
 from controlplane.domain.admission.policy import Attachment, Mode, Policy, PolicyKind
 from controlplane.domain.admission.protection import ProtectionPolicy
+from controlplane.domain.admission.regional_overflow.policy import RegionalOverflowPolicy
 from controlplane.domain.errors import Retryable
 from controlplane.domain.routing.matching.request import Request
 from gateway.admission.enforcing import Outcome, Ruling
 from gateway.admission.pipeline import Pipeline
+from gateway.admission.registry import MAKERS
 from gateway.admission.surroundings import Surroundings
 from gateway.admission.watching import Said
 from gateway.state.shared import in_memory
 
+OVERFLOW = RegionalOverflowPolicy()
 ASKED = Asked(request=Request(path="/seats"), now_s=0.0, route="seats", service="tickets")
 REFUSED = Ruling(
     decision=Decision(verdict=Verdict.REFUSE, reason="too_many", policy="x", status=429)
@@ -235,3 +239,25 @@ async def test_a_kind_that_this_agent_does_not_know_lets_through() -> None:
     pipeline = Pipeline({}, SURROUNDINGS, Rig())
     await pipeline.take([policy("a")])
     assert (await pipeline.rule(ASKED)).decision == ADMITTED
+
+
+async def test_a_kind_that_another_program_enforces_is_no_fault_of_this_one() -> None:
+    rig = Rig()
+    pipeline = await rig.with_policies([Policy(name="home", regional_overflow=OVERFLOW)])
+    assert (pipeline.policies, pipeline.not_enforced) == ((), {})
+
+
+async def test_who_did_not_admit_is_named(rig: Rig) -> None:
+    nameless = Ruling(decision=replace(REFUSED.decision, policy=""))
+    pipeline = await rig.with_policies([policy("edge")], edge=says(nameless))
+    assert (await pipeline.rule(ASKED)).decision.policy == "edge"
+
+
+async def test_headers_of_policies_that_only_observe_are_their_clients_own() -> None:
+    pipeline = Pipeline(MAKERS, SURROUNDINGS, Rig())
+    bots = Policy(name="bots", abnormal_traffic=AbnormalTrafficPolicy(header="X-Risk"))
+    await pipeline.take([bots])
+    assert pipeline.told == {"x-risk"}
+    await pipeline.take([replace(bots, mode=Mode.OBSERVE)])
+    assert pipeline.told == frozenset()
+    await pipeline.close()

@@ -23,6 +23,7 @@ class Ruled:
     """Says by path what becomes of a request, as a judge does."""
 
     seen: list[Request]
+    told: frozenset[str] = frozenset()
 
     async def rule(self, request: Request) -> Ruling:
         self.seen.append(request)

@@ -45,6 +45,14 @@ def test_envoy_takes_off_what_a_client_made_up(parked: ParkedAnswers) -> None:
     assert reply(Dialect.ENVOY, said, REQUEST, parked).headers == said.request_headers
 
 
+def test_envoy_takes_off_what_only_policies_say(parked: ParkedAnswers) -> None:
+    sent, told = Request(path="/", headers={"x-risk-level": "0"}), frozenset({"x-risk-level"})
+    plain = reply(Dialect.ENVOY, Ruling(decision=ADMITTED), sent, parked, told)
+    assert plain.headers == (("x-envoy-auth-headers-to-remove", "x-risk-level"),)
+    said = Ruling(decision=ADMITTED, request_headers=(("x-risk-level", "3"),))
+    assert reply(Dialect.ENVOY, said, sent, parked, told).headers == said.request_headers
+
+
 def test_a_diverted_request_goes_on_with_the_name_of_its_service(parked: ParkedAnswers) -> None:
     ruling = Ruling(decision=Decision(verdict=Verdict.DIVERT, reason="slow", service="slow-queue"))
     answer = reply(Dialect.FORWARD_AUTH, ruling, REQUEST, parked)

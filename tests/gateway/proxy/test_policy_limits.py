@@ -5,7 +5,7 @@ from pathlib import Path
 from controlplane.domain.admission.asking import Asked
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.admission.protection import ProtectionPolicy
-from gateway.admission.enforcing import Ruling
+from gateway.admission.enforcing import ADMITTED_RULING, Ruling
 from gateway.admission.protection import Protection
 from gateway.admission.surroundings import Surroundings
 from gateway.state.shared import in_memory
@@ -33,3 +33,14 @@ async def test_a_body_ends_at_the_limit_of_a_policy_announced_or_not(tmp_path: P
         assert b"at most 6 bytes" in creeping
         # What grew too long never ended there.
         assert here.upstream.bytes.count(b"0\r\n\r\n") == 1
+
+
+async def test_a_header_of_policies_counts_nowhere_when_a_client_sends_it(tmp_path: Path) -> None:
+    async def admits(_asked: Asked) -> Ruling:
+        return ADMITTED_RULING
+
+    async with site(tmp_path, rule=admits) as here:
+        here.proxy.told = lambda: frozenset({"x-level"})
+        await here.ask(b"GET /app HTTP/1.1\r\nhost: x\r\nX-Level: vip\r\nx-other: 1\r\n\r\n")
+        assert b"x-other: 1" in here.upstream.bytes
+        assert b"vip" not in here.upstream.bytes
