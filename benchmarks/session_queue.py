@@ -127,6 +127,7 @@ def flatness(table: Table) -> Figures:
     return {
         "flatness": max(totals) / min(totals) - 1.0,
         "position_rises": float(sum(one.rises for one in table.values())),
+        "failures": float(sum(one.failures for one in table.values())),
     }
 
 

@@ -54,7 +54,7 @@ class RequestQueue:
         if self._waiting or self._inside >= whole(self._control):
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
-            await turn
+            await self._turn(turn)
         else:
             self._enter()
         return Ruling(decision=ADMITTED, ended=self._ended)
@@ -80,6 +80,16 @@ class RequestQueue:
                 self._control = at_start(self._policy)
             self._seen, self._entered, began_s = [], 0, now_s
             self._fill()
+
+    async def _turn(self, turn: asyncio.Future[None]) -> None:
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                # It was his turn, and he has gone.
+                self._inside -= 1
+                self._fill()
+            raise
 
     def _ended(self, outcome: Outcome) -> None:
         self._seen.append(outcome)

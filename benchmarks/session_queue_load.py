@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 
 STEPS = 5
 WAITS = 503
+# The agent has a second to connect to the site, which a busy machine may take longer for: the user
+# asks again.
+FAILED = (502, 504)
 OK = 200
 
 
@@ -25,12 +28,14 @@ class Played:
         stays_s: from the first request of a session to its last answer, waiting included.
         total_s: from the first request of all to the last answer.
         rises: positions that were higher than the one told before.
+        failures: requests that the agent could not pass on; they were made again.
     """
 
     stays_s: list[float] = field(default_factory=list)
     total_s: float = 0.0
     requests: int = 0
     rises: int = 0
+    failures: int = 0
 
 
 @dataclass(slots=True)
@@ -59,9 +64,12 @@ class User:
             if status == OK:
                 self.played.requests += 1
                 return
-            if status != WAITS:
+            if status == WAITS:
+                await asyncio.sleep(self._told(json.loads(body)))
+            elif status in FAILED:
+                self.played.failures += 1
+            else:
                 raise SystemExit(f"{path} was answered {status}: {body[:200]!r}")
-            await asyncio.sleep(self._told(json.loads(body)))
 
     async def ask(self, path: str, name: str) -> tuple[int, bytes]:
         """One request and its answer."""
