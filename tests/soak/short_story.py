@@ -1,7 +1,7 @@
 """Issue 3, line 5: retraining by itself, and bad models out of service, in scaled time.
 
-A short story of two minutes in which the calendar trains every few simulated hours. `make soak`
-plays it first, and then the two weeks with the settings as they are.
+A short story of some three minutes in which the calendar trains every few simulated hours.
+`make soak` plays it first, and then the two weeks with the settings as they are.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ SHORT = Plan(
 )
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(480)
 async def test_retraining_happens_by_itself_and_bad_models_lose_the_service(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

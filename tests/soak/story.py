@@ -268,11 +268,16 @@ class Story:
         return self.outages.covers((time_s - self.player.start_s) / self.player.minute_s)
 
     def _over_declared(self) -> list[bool]:
-        """Minutes in which the weights sent a centre more than its pool is declared to bear."""
+        """Minutes in which the weights sent a centre more than its pool is declared to bear.
+
+        Not those of an outage: what one centre cannot bear alone its gateways refuse then, and the
+        simulated world has none.
+        """
         declared = [one.capacity_rps for one in (self._declared.primary, self._declared.secondary)]
         return [
             any(rate > most for rate, most in zip(minute.offered_rps, declared, strict=True))
             for minute in self.player.seen
+            if not self.outages.covers(minute.minute)
         ]
 
     @property
