@@ -108,6 +108,8 @@ class Overload:
         except Retryable:
             if self._spec.alone is Alone.ADMIT:
                 return None
+            if self._spec.alone is Alone.REFUSE:
+                return Found(turn=Turn.APART, entry=self._cache.local(wait.key))
             return await turns.wait(wait, self._own)
 
     def _ruled(self, found: Found, since_s: float, load: Load) -> Ruling:

@@ -8,8 +8,8 @@ the wait is over), and by dry runs. The table of the protection:
     no turn asked for yet                        -> WAIT   "token_wanted"
     it has the token                             -> ADMIT  "token"
     somebody else has it                         -> WAIT   "token_taken"
-    the fetch failed, waited too long, too many  -> ANSWER "stale" if there is such an answer,
-                                                    else REFUSE with the reason
+    the fetch failed, waited too long, too many, -> ANSWER "stale" if there is such an answer,
+    nobody can lend a token                         else REFUSE with the reason
 """
 
 from dataclasses import dataclass
@@ -32,12 +32,14 @@ class Turn(StrEnum):
     FULL = "full"
     LATE = "late"
     FAILED = "failed"
+    APART = "apart"
 
 
 REASONS = {
     Turn.FULL: "too_many_waiting",
     Turn.LATE: "waited_too_long",
     Turn.FAILED: "upstream_failed",
+    Turn.APART: "shared_state_away",
 }
 
 

@@ -32,11 +32,12 @@ class Read:
 class Alone(StrEnum):
     """What an agent does while it cannot reach the shared state.
 
-    `TOKENS` lends tokens of its own: at most one fetch of a read in each agent. `ADMIT` protects
-    nothing.
+    `TOKENS` lends tokens of its own: at most one fetch of a read in each agent. `REFUSE` fetches
+    nothing: there are old answers or none. `ADMIT` protects nothing.
     """
 
     TOKENS = "tokens"
+    REFUSE = "refuse"
     ADMIT = "admit"
 
 

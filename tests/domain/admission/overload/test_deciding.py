@@ -46,6 +46,8 @@ def test_below_the_threshold_and_beside_the_reads_everything_goes_on() -> None:
         (11.9, Turn.LATE, (Verdict.ANSWER, "stale")),
         (11.9, Turn.FULL, (Verdict.ANSWER, "stale")),
         (12.0, Turn.FAILED, (Verdict.REFUSE, "upstream_failed")),
+        (11.9, Turn.APART, (Verdict.ANSWER, "stale")),
+        (inf, Turn.APART, (Verdict.REFUSE, "shared_state_away")),
         (inf, Turn.LATE, (Verdict.REFUSE, "waited_too_long")),
         (inf, Turn.FULL, (Verdict.REFUSE, "too_many_waiting")),
     ],

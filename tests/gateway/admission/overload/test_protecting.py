@@ -244,6 +244,7 @@ async def test_a_redis_that_is_away_leaves_each_agent_its_own_tokens(tmp_path: P
         found = Agents(in_redis(link))
         first, second = found.agent(), found.agent()
         admits = found.agent(alone=Alone.ADMIT)
+        refuses = found.agent(alone=Alone.REFUSE)
         await first.rule(asked())
         server.kill()
         await asyncio.sleep(SPEC.lifetime_s)
@@ -255,6 +256,8 @@ async def test_a_redis_that_is_away_leaves_each_agent_its_own_tokens(tmp_path: P
         assert all(one.answer is not None for one in rulings)
         assert (len(found.upstream.asked), found.upstream.most) == (3, 2)
         assert (await admits.rule(asked())).decision.verdict is Verdict.ADMIT
+        assert how(await refuses.rule(asked()))[:2] == (Verdict.REFUSE, "shared_state_away")
+        assert len(found.upstream.asked) == 3
         for each in found.made:
             await each.close()
         await link.close()
