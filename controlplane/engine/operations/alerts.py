@@ -41,6 +41,8 @@ REFUSED_S = 10.0
 AWAY_S = 1.0
 # How often the alerts of an episode that goes on are stored.
 STORE_S = 1.0
+# Asks that are gathered on the loop: ten thousand are too many for it.
+MOST_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +125,11 @@ class Alerts:
         told = self._told
         await self._hearing.look()
         now_s = self._now()
-        # Ten thousand alerts are too many for the loop.
         asks, known = self._hearing.firing.asks, dict(self._episodes)
-        asked = await asyncio.to_thread(gathered, asks, known, now_s)
+        if len(asks) <= MOST_AT_ONCE:
+            asked = gathered(asks, known, now_s)
+        else:
+            asked = await asyncio.to_thread(gathered, asks, known, now_s)
         for target in sorted({*asked, *self._episodes}):
             episode = asked.get(target) or self._episodes[target]
             await self._settle(episode, asked=target in asked)
