@@ -22,7 +22,7 @@ from controlplane.api.fleet_document.rendering import render
 from controlplane.domain.errors import Retryable
 from tests.builders import fleet, service
 
-START_S = 20.0
+START_S = 60.0
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from benchmarks.live_envoy import Child, envoy, free_ports
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 
 NODE, GROUP = "edge-1", "edge"
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 UPDATES = r"(cds|lds|rds\.routes|cluster\.tickets)\.(update_success|update_rejected)$"
 
 
