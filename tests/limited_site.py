@@ -8,23 +8,37 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar, NamedTuple
 
+from controlplane.domain.admission.policy import Attachment, Policy
+from controlplane.domain.admission.rate_limit import RateLimitPolicy
 from controlplane.domain.routing.route import PathMatch, Rewrite, Route
 from controlplane.domain.snapshot import ServiceLimit, Snapshot, assemble
 from tests.live_proxies import Client
 from tests.proxied_site import fleet, service, snapshot
 
 # What a request for /hold takes.
-HOLD_S = 0.5
+HOLD_S = 0.7
 ROUTES = (
     Route(id="all", service="web"),
     Route(id="own", service="web", path=PathMatch(value="/own"), rewrite=Rewrite(path="/own")),
     Route(id="free", service="free", path=PathMatch(value="/free")),
 )
 
+EACH_RPS = 10.0
+# Of each address.
+EACH = Policy(
+    name="each",
+    attachment=Attachment(services=("web",)),
+    rate_limit=RateLimitPolicy(rate_rps=EACH_RPS, burst=3.0, key=("source",)),
+)
+
 
 def limited(
-    ports: tuple[int, int], limit: ServiceLimit | None, east: float = 0.5, revision: int = 1
+    ports: tuple[int, int],
+    limit: ServiceLimit | None,
+    revision: int = 1,
+    policies: tuple[Policy, ...] = (),
 ) -> Snapshot:
     """The services `web`, with the limit, and `free`.
 
@@ -34,7 +48,8 @@ def limited(
     listener, port = ports
     services = tuple(service(name, range(port, port + 1), range(0)) for name in ("free", "web"))
     declared = replace(fleet(listener), services=services, routes=ROUTES, whitelists=())
-    made = snapshot(declared, revision, east)
+    declared = replace(declared, policies=policies)
+    made = snapshot(declared, revision)
     found = tuple(
         replace(one, limit=limit) if one.service == "web" else one
         for one in made.content.endpoints.services
@@ -45,10 +60,14 @@ def limited(
 
 class _Slow(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    held: ClassVar[list[int]]
 
     def do_GET(self) -> None:
         if self.path.startswith("/hold"):
+            # How many are at work is counted by adding to a list, which needs no lock.
+            self.held.append(1)
             time.sleep(HOLD_S)
+            self.held.append(-1)
         self.send_response(200)
         self.send_header("content-length", "0")
         self.end_headers()
@@ -58,18 +77,24 @@ class _Slow(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def slow_service(port: int) -> Iterator[None]:
-    """The endpoint, until the block ends."""
-    server = ThreadingHTTPServer(("127.0.0.1", port), _Slow)
+def slow_service(port: int) -> Iterator[list[int]]:
+    """The endpoint, until the block ends: a 1 for each request to /hold that began, and a -1."""
+    held: list[int] = []
+    server = ThreadingHTTPServer(("127.0.0.1", port), type("Held", (_Slow,), {"held": held}))
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield
+        yield held
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def passed(port: int, seconds: int, *paths: str) -> list[int]:
+    """What passed in each of some seconds: where a busy machine stands still it is too little."""
+    return [sent(port, 1.0, *paths)[200] for _ in range(seconds)]
 
 
 def sent(port: int, seconds: float, *paths: str) -> Counter[int]:
@@ -84,12 +109,24 @@ def sent(port: int, seconds: float, *paths: str) -> Counter[int]:
     return found
 
 
-def burst(port: int, count: int, path: str = "/") -> Counter[int]:
-    """Answers by status of requests that come one after the other without a pause."""
-    client = Client(port)
+class Burst(NamedTuple):
+    """What came of requests without a pause.
+
+    Attributes:
+        passed: answers of 200; refused: the others' statuses; seconds: that it took.
+    """
+
+    passed: int
+    refused: set[int]
+    seconds: float
+
+
+def burst(port: int, count: int, path: str = "/", source: str = "127.0.0.1") -> Burst:
+    """Send requests one after the other over one connection."""
+    client, began_s = Client(port, source), time.monotonic()
     found = Counter(client.ask(path).status for _ in range(count))
     client.close()
-    return found
+    return Burst(found.pop(200, 0), set(found), time.monotonic() - began_s)
 
 
 def at_once(port: int, count: int, *paths: str) -> Counter[int]:

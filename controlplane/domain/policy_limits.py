@@ -1,8 +1,9 @@
 """What data planes can enforce of a policy by themselves, without asking an agent.
 
-Called when a snapshot is made. A local `rate_limit` of one service as a whole, without keys, is a
-limit of that service, which planes have already for intents. An agent that is asked, too, keeps the
-same limit: each gateway by itself, as `local` says.
+A local `rate_limit` of one service as a whole, without keys, is a limit of that service, which
+planes have already for intents: `service_limits`, called when a snapshot is made. One whose key is
+the source is for planes that can count addresses: `source_limits`, called by their compilers. An
+agent that is asked, too, keeps the same limit: each gateway by itself, as `local` says.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,9 +15,18 @@ from controlplane.domain.snapshot import ServiceLimit
 
 def service_limits(policies: Iterable[Policy]) -> Mapping[str, ServiceLimit]:
     """Service -> what its policies let through; of several the strictest."""
+    return _limits(policies, ())
+
+
+def source_limits(policies: Iterable[Policy]) -> Mapping[str, ServiceLimit]:
+    """Service -> the rate that its policies let through from each client's address."""
+    return _limits(policies, ("source",))
+
+
+def _limits(policies: Iterable[Policy], key: tuple[str, ...]) -> Mapping[str, ServiceLimit]:
     found: dict[str, ServiceLimit] = {}
     for policy in policies:
-        service, spec = _service(policy), policy.rate_limit
+        service, spec = _service(policy, key), policy.rate_limit
         if service is None or spec is None:
             continue
         limit = ServiceLimit(rate_rps=spec.rate_rps, burst=burst(spec))
@@ -46,14 +56,14 @@ def stricter(one: ServiceLimit | None, other: ServiceLimit) -> ServiceLimit:
     )
 
 
-def _service(policy: Policy) -> str | None:
+def _service(policy: Policy, key: tuple[str, ...]) -> str | None:
     """The one service that a policy limits as a whole; None when it is something else."""
     attachment, spec = policy.attachment, policy.rate_limit
     whole = not attachment.routes and not attachment.regions and len(attachment.services) == 1
-    if policy.mode is Mode.ENFORCE and whole and _plain(spec):
+    if policy.mode is Mode.ENFORCE and whole and _is_local(spec, key):
         return attachment.services[0]
     return None
 
 
-def _plain(spec: RateLimitPolicy | None) -> bool:
-    return spec is not None and spec.scope is Scope.LOCAL and not spec.key
+def _is_local(spec: RateLimitPolicy | None, key: tuple[str, ...]) -> bool:
+    return spec is not None and spec.scope is Scope.LOCAL and spec.key == key

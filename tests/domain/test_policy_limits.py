@@ -8,7 +8,7 @@ from controlplane.domain.admission.policy import Attachment, Mode, Policy
 from controlplane.domain.admission.protection import ProtectionPolicy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy, Scope
 from controlplane.domain.fleet_snapshot import build
-from controlplane.domain.policy_limits import service_limits, stricter
+from controlplane.domain.policy_limits import service_limits, source_limits, stricter
 from controlplane.domain.snapshot import ServiceLimit
 from tests import builders
 
@@ -43,6 +43,14 @@ def test_a_local_limit_of_one_service_is_one_of_the_service() -> None:
 )
 def test_anything_else_is_for_agents(policy: Policy) -> None:
     assert service_limits([policy]) == {}
+
+
+def test_a_limit_of_each_address_is_one_apart() -> None:
+    each = replace(LIMIT, name="q", rate_limit=RateLimitPolicy(rate_rps=20.0, key=("source",)))
+    assert source_limits([LIMIT, each]) == {"tickets": ServiceLimit(rate_rps=20.0, burst=2.0)}
+    assert service_limits([LIMIT, each]) == {"tickets": ServiceLimit(rate_rps=50.0, burst=5.0)}
+    both = replace(LIMIT, rate_limit=RateLimitPolicy(key=("source", "path")))
+    assert source_limits([both, replace(each, mode=Mode.OBSERVE)]) == {}
 
 
 def test_of_two_limits_each_number_is_that_of_the_stricter_one() -> None:

@@ -17,7 +17,7 @@ from controlplane.domain.instances.hashing import BALANCE
 from controlplane.domain.instances.placement import Instance, Placement, Site, placement
 from controlplane.domain.instances.usable import usable
 from controlplane.domain.services import CheckKind, LoadBalancing, StickyMode
-from controlplane.domain.snapshot import ServiceEndpoints
+from controlplane.domain.snapshot import ServiceEndpoints, ServiceLimit
 
 HEAVIEST = 256
 CONNECT_TIMEOUT_MS = 250
@@ -27,10 +27,15 @@ COOKIE_LENGTH = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """A service and the weights of its data centres in one region."""
+    """A service and the weights of its data centres in one region.
+
+    Attributes:
+        by_source: the rate of each client's address; None is no limit.
+    """
 
     service: ServiceEndpoints
     weights: Mapping[str, int]
+    by_source: ServiceLimit | None = None
 
 
 def section(target: Target, reach: Reach | None) -> Iterator[str]:
@@ -40,7 +45,7 @@ def section(target: Target, reach: Reach | None) -> Iterator[str]:
         yield from of_request(target.route)
         yield from of_response(target.route)
     if reach is not None:
-        yield from limits.of_request(reach.service)
+        yield from limits.of_request(reach.service, reach.by_source)
         yield from _balancing(reach.service)
         yield from _cookie(reach.service)
         yield from _patience(target, reach.service)

@@ -1,7 +1,7 @@
-"""Limits of services on HAProxy: requests per second, and requests at once.
+"""Limits of services on HAProxy: requests per second, of an address too, and requests at once.
 
-Called by `backends` (`of_request`) and `render` (`table`). Each limited service has a table of one
-entry, which all of its sections count in.
+Called by `backends` (`of_request`) and `render` (`tables`). Each limited service has a table of one
+entry, which all of its sections count in, and one of addresses.
 """
 
 import math
@@ -14,31 +14,50 @@ from controlplane.domain.snapshot import ServiceEndpoints, ServiceLimit
 LEAST_PERIOD_S = 0.1
 MOST_PERIOD_MS = 1_000_000_000
 MS = 1_000
+# Those that were quiet longest are forgotten first.
+ADDRESSES = 100_000
 
 
-def of_request(service: ServiceEndpoints) -> Iterator[str]:
-    """What a section says where it sends requests to a service."""
-    limit = service.limit
-    if limit is None:
-        return
-    # The first counter is that of callers' quotas.
-    yield f"http-request track-sc1 int(1) table {_table(service)}"
-    if limit.concurrent is not None:
+def of_request(service: ServiceEndpoints, by_source: ServiceLimit | None = None) -> Iterator[str]:
+    """What a section says where it sends requests to a service; callers' quotas have counter 0.
+
+    Args:
+        by_source: of each address, with a rate; None is no limit.
+    """
+    # Only what is let through is counted: else nothing would be while more is asked for.
+    counted, limit = [], service.limit
+    if by_source is not None:
+        table = _addresses(service)
+        # A client of IPv6 has a network of 64 bits; one of IPv4 may look like one of IPv6.
+        yield f"http-request track-sc2 src table {table} if {{ src ::ffff:0:0/96 }}"
+        yield f"http-request track-sc2 src,ipmask(32,64) table {table}"
+        full = f"{{ sc2_gpc0_rate ge {_period(by_source)[0]} }}"
+        yield f"http-request deny deny_status 429 if {full}"
+        counted.append("http-request sc-inc-gpc0(2)")
+    if limit is not None:
+        yield f"http-request track-sc1 int(1) table {_whole(service)}"
+    if limit is not None and limit.concurrent is not None:
         most = limit.concurrent + limit.waiting
         yield f"http-request deny deny_status 503 if {{ sc1_conn_cur gt {most} }}"
-    if limit.rate_rps is not None:
-        # Only what is let through is counted: else nothing would be while more is asked for.
+    if limit is not None and limit.rate_rps is not None:
         full = f"{{ sc1_gpc0_rate ge {_period(limit)[0]} }}"
         yield f"http-request deny deny_status 429 if {full}"
-        yield "http-request sc-inc-gpc0(1)"
+        counted.append("http-request sc-inc-gpc0(1)")
+    yield from counted
 
 
-def table(service: ServiceEndpoints) -> Iterator[str]:
-    """The section that counts for a service with a limit."""
-    period_ms = _period(service.limit or ServiceLimit())[1]
-    yield f"backend {_table(service)}"
-    counts = f"conn_cur,gpc0_rate({period_ms}ms)"
-    yield f"stick-table type integer size 1 expire {2 * period_ms}ms store {counts}"
+def tables(
+    service: ServiceEndpoints, by_source: ServiceLimit | None = None
+) -> Iterator[tuple[str, ...]]:
+    """The sections that count for a service."""
+    if service.limit is not None:
+        period_ms = _period(service.limit)[1]
+        kept = f"size 1 expire {2 * period_ms}ms store conn_cur,gpc0_rate({period_ms}ms)"
+        yield f"backend {_whole(service)}", f"stick-table type integer {kept}"
+    if by_source is not None:
+        period_ms = _period(by_source)[1]
+        kept = f"size {ADDRESSES} expire {2 * period_ms}ms store gpc0_rate({period_ms}ms)"
+        yield f"backend {_addresses(service)}", f"stick-table type ipv6 {kept}"
 
 
 def _period(limit: ServiceLimit) -> tuple[int, int]:
@@ -52,5 +71,9 @@ def _period(limit: ServiceLimit) -> tuple[int, int]:
     return requests, min(MOST_PERIOD_MS, round(requests / rate_rps * MS))
 
 
-def _table(service: ServiceEndpoints) -> str:
+def _whole(service: ServiceEndpoints) -> str:
     return name("l", service.service)
+
+
+def _addresses(service: ServiceEndpoints) -> str:
+    return name("a", service.service)

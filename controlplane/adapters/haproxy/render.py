@@ -19,6 +19,7 @@ from controlplane.adapters.haproxy.targets import NO_ROUTE, Target, service_sect
 from controlplane.domain.admission.agent_door import unasked
 from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.unrepeated import unbudgeted
+from controlplane.domain.policy_limits import source_limits
 from controlplane.domain.routing.compiling.selection import crowded
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import EVERYWHERE, GatewayGroup
@@ -109,8 +110,9 @@ def _configuration(options: HaproxyOptions, content: _Content) -> Iterator[str]:
     for target in targets:
         yield from _section(backends.section(target, content.reaches.get(target.service)))
     for name in sorted({target.service for target in targets} & set(content.reaches)):
-        if content.reaches[name].service.limit is not None:
-            yield from _section(limits.table(content.reaches[name].service))
+        reach = content.reaches[name]
+        for lines in limits.tables(reach.service, reach.by_source):
+            yield from _section(iter(lines))
     for lines in content.access.callers.sections:
         yield from _section(iter(lines))
     yield from _section(_no_route())
@@ -180,9 +182,11 @@ def _reaches(snapshot: Snapshot, group: GatewayGroup) -> dict[str, Reach]:
         for one in snapshot.content.weights.weights
         if one.version == EVERY_VERSION
     }
+    by_source = source_limits(snapshot.content.admission.policies)
     return {
         service.service: Reach(
             service=service,
+            by_source=by_source.get(service.service),
             weights=weights.get(
                 (service.service, region), weights.get((service.service, EVERYWHERE), {})
             ),

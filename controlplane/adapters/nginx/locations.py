@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from controlplane.adapters.nginx import limits
+from controlplane.adapters.nginx.limits import Limits
 from controlplane.adapters.nginx.quoting import inner, plain, word
 from controlplane.adapters.nginx.upstreams import Upstreams
 from controlplane.domain.routing.callers.policies import IDENTITY_HEADERS
@@ -34,6 +34,7 @@ class Locations:
     """Bodies of locations, and the locations of routes that are chosen by conditions."""
 
     upstreams: Upstreams
+    limits: Limits
     _own: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     zones: dict[str, str] = field(default_factory=dict)
 
@@ -74,7 +75,7 @@ class Locations:
         if upstream is None:
             yield 'return 503 "";'
             return
-        yield from limits.of_location(self.upstreams.services[route.service])
+        yield from self.limits.of_location(self.upstreams.services[route.service])
         if route.queue is not None:
             yield self._limit(route, route.queue.concurrent)
         if route.rewrite is not None:

@@ -7,15 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from controlplane.adapters.nginx import limits, normal_form
+from controlplane.adapters.nginx import normal_form
 from controlplane.adapters.nginx.access import Access, access, access_notes
 from controlplane.adapters.nginx.expressible import NGINX, by_halves, expressible
+from controlplane.adapters.nginx.limits import Limits
 from controlplane.adapters.nginx.locations import NEXT, Locations, usual_headers
 from controlplane.adapters.nginx.quoting import word
 from controlplane.adapters.nginx.table import NO_ROUTE, HostTable, Table
 from controlplane.adapters.nginx.tests import named_first
 from controlplane.adapters.nginx.upstreams import Upstreams
 from controlplane.domain.admission.agent_door import unasked
+from controlplane.domain.policy_limits import source_limits
 from controlplane.domain.routing.compiling.selection import crowded
 from controlplane.domain.routing.matching.request import STICKY_COOKIE
 from controlplane.domain.snapshot import Snapshot
@@ -63,7 +65,8 @@ def render(
         services={s.service: s for s in snapshot.content.endpoints.services},
         weights=_weights(snapshot, group),
     )
-    table = Table(Locations(upstreams))
+    limits = Limits(by_source=source_limits(snapshot.content.admission.policies))
+    table = Table(Locations(upstreams, limits))
     table.add(selection.routes)
     section = snapshot.content.routes
     entry = access(section, group)
@@ -104,7 +107,7 @@ def _configuration(
     yield from _indented(table.tests.maps())
     yield from _indented(table.lists)
     yield from _indented(_zones(table))
-    yield from _indented(limits.zones(table.locations.upstreams.asked()))
+    yield from _indented(table.locations.limits.zones(table.locations.upstreams.asked()))
     yield from _indented(table.locations.upstreams.lines())
     for server in _servers(table):
         yield from _indented(_server(server, entry, table))
