@@ -10,7 +10,7 @@ from benchmarks.overload_parts import BARE, PROTECTED, Site, policy, site
 from benchmarks.overload_upstream import capacity_rps
 
 SHOWS, AT_ONCE = 20, 0.4
-LIFETIME_S, TOKEN_S = 3.0, 2.0
+LIFETIME_S, TOKEN_S = 2.0, 2.0
 # An upstream of 20 requests per second, and 40 people who ask ten times a second each.
 PLAN = Plan(users=(40,), warm_s=1.5, seconds_s=2.0, shows=SHOWS, looks_s=(0.05, 0.15))
 
