@@ -23,6 +23,7 @@ from gateway.admission.watching import Said, Watcher
 log = structlog.get_logger()
 # Whose enforcer is another program: `python -m gateway divert`.
 ELSEWHERE = frozenset({PolicyKind.REGIONAL_OVERFLOW})
+MOST_PLACES = 10_000
 NOT_SENT = Outcome(status=0, took_s=0.0, sent=False)
 
 
@@ -50,6 +51,9 @@ class Pipeline:
         self._surroundings = surroundings
         self._watcher = watcher
         self._placed: tuple[Placed, ...] = ()
+        # Which of them cover a route, service and region: a thousand are not gone through for each
+        # request.
+        self._covering: dict[tuple[str, str, str], tuple[Placed, ...]] = {}
         # Policy -> why it is not enforced here, of those taken last.
         self.not_enforced: dict[str, str] = {}
         # Headers that policies in force set for services under names of their own, in lower case:
@@ -73,6 +77,7 @@ class Pipeline:
             elif (made := self._made(policy)) is not None:
                 placed.append(made)
         self._placed = tuple(placed)
+        self._covering = {}
         self.told = frozenset(_told(placed))
         for old in before.values():
             await _closed(old)
@@ -95,6 +100,7 @@ class Pipeline:
     async def close(self) -> None:
         """End all enforcers."""
         placed, self._placed = self._placed, ()
+        self._covering = {}
         for each in placed:
             await _closed(each)
 
@@ -115,9 +121,7 @@ class Pipeline:
         return Placed(policy=policy, kind=policy.kind, enforcer=enforcer)
 
     async def _ruled(self, joined: Joined, asked: Asked, ends_s: float | None) -> Ruling:
-        for placed in self._placed:
-            if not placed.policy.attachment.covers(asked):
-                continue
+        for placed in self._covered(asked):
             ruling = await self._asked(placed, asked, ends_s)
             if placed.policy.mode is Mode.OBSERVE:
                 joined.observe(ruling)
@@ -127,6 +131,16 @@ class Pipeline:
                 joined.end(NOT_SENT)
                 return joined.refused(_named(ruling, placed.policy.name))
         return joined.admitted()
+
+    def _covered(self, asked: Asked) -> tuple[Placed, ...]:
+        where = (asked.route, asked.service, asked.region)
+        found = self._covering.get(where)
+        if found is None:
+            if len(self._covering) >= MOST_PLACES:
+                self._covering.clear()
+            found = tuple(one for one in self._placed if one.policy.attachment.covers(asked))
+            self._covering[where] = found
+        return found
 
     async def _asked(self, placed: Placed, asked: Asked, ends_s: float | None) -> Ruling:
         try:

@@ -44,6 +44,7 @@ from controlplane.domain.admission.session_queue.policy import (
 )
 from controlplane.domain.admission.session_queue.standing import SessionQueueFacts
 from controlplane.domain.admission.session_queue.standing import decide as decide_session_queue
+from controlplane.domain.admission.session_queue.tickets import WAITING_SUFFIX
 from controlplane.domain.errors import Invalid
 
 
@@ -205,6 +206,12 @@ _PLACE = {kind: place for place, kind in enumerate(PolicyKind)}
 def check_policy(policy: Policy) -> None:
     """Raise Invalid `policy_invalid` when a policy cannot be carried out."""
     KINDS[policy.kind].check(policy.spec)
+    if policy.kind is PolicyKind.SESSION_QUEUE and policy.name.endswith(WAITING_SUFFIX):
+        raise Invalid(
+            "policy_invalid",
+            f"the name {policy.name} of a session queue ends in {WAITING_SUFFIX}, as tickets for "
+            "waiting in another one: give another name",
+        )
 
 
 def in_order(policies: Iterable[Policy]) -> tuple[Policy, ...]:

@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 
+import structlog
+
 from controlplane.domain.admission.asking import ADMITTED, Asked, Decision, Verdict
 from controlplane.domain.admission.policy import Mode, Policy
 from controlplane.domain.admission.session_queue.control import whole
 from controlplane.domain.admission.session_queue.policy import Alone, Gate, SessionQueuePolicy
 from controlplane.domain.admission.session_queue.room import Standing, Terms, Visited, Visitor
 from controlplane.domain.admission.session_queue.standing import SessionQueueFacts, decide
-from controlplane.domain.errors import Retryable
+from controlplane.domain.errors import Invalid, Retryable
 from gateway.admission.enforcing import ADMITTED_RULING, Headers, Outcome, Ruling
 from gateway.admission.session_queue.alone import OwnPool
 from gateway.admission.session_queue.callers import (
@@ -28,6 +30,7 @@ from gateway.admission.session_queue.steering import Steering
 from gateway.admission.surroundings import Surroundings
 from gateway.state.keys import key
 
+log = structlog.get_logger()
 # Proxies see tickets in whole seconds, so they last up to one longer.
 ROUNDING_S = 1.0
 # Where nobody tells when the last answer of a session has ended, it is taken for ended after this.
@@ -132,7 +135,12 @@ class SessionQueue:
         """The signer; without a key of its own the agent takes that of all who share the state."""
         if self._signer is None:
             private = self._around.ticket_key or await self._shared_key()
-            self._signer = signer(private, self._name, self._policy)
+            try:
+                self._signer = signer(private, self._name, self._policy)
+            except Invalid as error:
+                # What stands in the shared state is no key. A fault would let everybody in.
+                log.warning("session_queue.key_unreadable", policy=self._name, why=error.message)
+                self._signer = signer(self._spare_key, self._name, self._policy)
         return self._signer
 
     async def _shared_key(self) -> bytes:

@@ -14,6 +14,7 @@ from controlplane.domain.admission.policy import (
     in_order,
 )
 from controlplane.domain.admission.protection import ProtectionPolicy
+from controlplane.domain.admission.session_queue.policy import SessionQueuePolicy
 from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.matching.request import Request
 
@@ -42,6 +43,13 @@ def test_a_policy_has_exactly_one_kind() -> None:
     check_policy(guarded)
     with pytest.raises(Invalid, match="policy edge has 0 kinds"):
         check_policy(Policy(name="edge"))
+
+
+def test_a_queue_is_not_named_as_the_tickets_of_those_who_wait_in_another() -> None:
+    # A proxy takes the audience `seats.waiting` for the inside of a queue of that name.
+    check_policy(Policy(name="seats", session_queue=SessionQueuePolicy()))
+    with pytest.raises(Invalid, match=r"ends in \.waiting"):
+        check_policy(Policy(name="seats.waiting", session_queue=SessionQueuePolicy()))
 
 
 def test_policies_are_asked_by_kind_and_name() -> None:

@@ -261,3 +261,14 @@ async def test_headers_of_policies_that_only_observe_are_their_clients_own() -> 
     await pipeline.take([replace(bots, mode=Mode.OBSERVE)])
     assert pipeline.told == frozenset()
     await pipeline.close()
+
+
+async def test_what_covers_a_route_is_looked_up_once_until_policies_change(rig: Rig) -> None:
+    attached = [policy(f"p{number}", routes=(f"r{number}",)) for number in range(1_000)]
+    pipeline = await rig.with_policies([*attached, policy("seats", routes=("seats",))])
+    for route in ("seats", "r7", "seats"):
+        await pipeline.rule(replace(ASKED, route=route))
+    assert rig.asked == ["seats", "p7", "seats"]
+    await pipeline.take([policy("z")])
+    await pipeline.rule(ASKED)
+    assert rig.asked[-1] == "z"

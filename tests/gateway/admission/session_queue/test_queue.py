@@ -10,6 +10,7 @@ from controlplane.domain.admission.policy import Mode
 from controlplane.domain.admission.session_queue.policy import Alone, Gate, SessionQueuePolicy
 from controlplane.domain.errors import Retryable
 from gateway.admission.enforcing import Outcome, Ruling
+from gateway.state.keys import key
 from gateway.state.ports import Sized, Times
 from gateway.state.shared import SharedState
 from tests.gateway.admission.session_queue.visitors import COOKIE, Browser, Site, site, told
@@ -268,6 +269,15 @@ async def test_two_agents_share_pool_and_key() -> None:
         assert (await other.rule(inside.asked())).decision.verdict is Verdict.ADMIT
         assert await waits.position() == 1
         await other.close()
+
+
+async def test_a_shared_key_that_is_none_lets_nobody_pass_the_queue() -> None:
+    async with site() as queued:
+        assert queued.state is not None
+        await queued.state.values.set(key("seats", "ticket-key"), b"somebody else's")
+        inside, waits = Browser(site=queued), Browser(site=queued)
+        assert [await inside.position(), await waits.position()] == [0, 1]
+        assert [await waits.position(), await inside.position()] == [1, 0]
 
 
 @pytest.mark.parametrize(
