@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from controlplane.cli import output
-from controlplane.cli.client import json_body
 from controlplane.cli.connection import JsonOption, ReasonOption, connect
 from controlplane.cli.declared import NameArgument
 from controlplane.cli.paths import path_of
@@ -73,6 +72,8 @@ def correct(
     reason: ReasonOption = "",
 ) -> None:
     """Propose a change of a frozen sale; a second operator approves it."""
+    from controlplane.cli.client import json_body
+
     fields = {key: value for key, _, value in (each.partition("=") for each in changes)}
     body = json_body({"fields": fields, "reason": reason})
     made = connect(context).send("POST", path_of(SALES, name, "/corrections"), body=body)

@@ -12,7 +12,9 @@ from tests.cli.conftest import Run
 @pytest.mark.parametrize(
     ("command", "option"),
     [
-        ("gateway", "--xds-cache"),
+        ("gateway", "xds-cache"),
+        ("gateway run", "--redis"),
+        ("gateway xds-cache", "--xds-cache"),
         ("simulate", "--days"),
         ("backtest", "--strategies"),
         ("dataset import", "--url"),
