@@ -7,7 +7,6 @@ is silent: a message may then arrive twice, but it is not lost. Illegal messages
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import cast
 
 from controlplane.domain.admission.asking import Asked
 from controlplane.domain.admission.regional_overflow.framing import (
@@ -21,6 +20,7 @@ from controlplane.domain.admission.regional_overflow.policy import (
 )
 from controlplane.domain.routing.matching.request import Request
 from gateway.diverter.servers import Server, Servers
+from gateway.diverter.sides import ServerSide, Side
 
 CONNECT_S = 1.0
 # A station that says nothing, or does not come to the end of a message.
@@ -54,13 +54,13 @@ class Post:
         )
 
 
-class Station(asyncio.Protocol):
+class Station(Side):
     """A station's side."""
 
     def __init__(self, post: Post) -> None:
+        super().__init__()
         self._post = post
         self._policy: RegionalOverflowPolicy = post.servers.policy
-        self._transport: asyncio.Transport | None = None
         self._buffer = b""
         # All that no server has answered yet.
         self.unanswered = b""
@@ -72,7 +72,7 @@ class Station(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
+        super().connection_made(transport)
         self._wait(SILENT_S, "silent")
 
     def data_received(self, data: bytes) -> None:
@@ -114,16 +114,6 @@ class Station(asyncio.Protocol):
     def resume_writing(self) -> None:
         if self._server is not None:
             self._server.resume()
-
-    def pause(self) -> None:
-        """The server reads slower than the station sends."""
-        if self._transport is not None:
-            self._transport.pause_reading()
-
-    def resume(self) -> None:
-        """The server has caught up."""
-        if self._transport is not None:
-            self._transport.resume_reading()
 
     def answered(self, data: bytes) -> None:
         """The server has answered."""
@@ -243,60 +233,3 @@ class Station(asyncio.Protocol):
         self._stop_timer()
         if self._transport is not None:
             self._transport.close()
-
-
-class ServerSide(asyncio.Protocol):
-    """A regional server's side of a station's connection."""
-
-    def __init__(self, station: Station, server: Server) -> None:
-        self.server = server
-        self._station = station
-        self._transport: asyncio.Transport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-        self.server.connections += 1
-
-    def data_received(self, data: bytes) -> None:
-        self._station.answered(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._transport = None
-        self.server.connections -= 1
-        self._station.server_ended(self, exc)
-
-    def pause_writing(self) -> None:
-        self._station.pause()
-
-    def resume_writing(self) -> None:
-        self._station.resume()
-
-    def send(self, data: bytes) -> None:
-        """Bytes of the station."""
-        if self._transport is not None:
-            self._transport.write(data)
-
-    def end(self) -> None:
-        """The station has sent all."""
-        if self._transport is not None and self._transport.can_write_eof():
-            self._transport.write_eof()
-
-    def leave(self) -> None:
-        """The station has gone; what it sent is still written."""
-        if self._transport is not None:
-            self._transport.close()
-
-    def abort(self) -> None:
-        """It does not answer."""
-        if self._transport is not None:
-            self._transport.abort()
-
-    def pause(self) -> None:
-        """The station reads slower than the server sends."""
-        if self._transport is not None:
-            self._transport.pause_reading()
-
-    def resume(self) -> None:
-        """The station has caught up."""
-        if self._transport is not None:
-            self._transport.resume_reading()
