@@ -1,18 +1,16 @@
-"""Plans and forecasts of intents: expected loads from recent samples, room, and what would move.
+"""Plans and forecasts of intents: room, limits of survivors, and what would move.
 
 Called by `intents` for a dry run and for the real thing, so that the forecast is what is done.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
-from controlplane.domain.failover.placing import Allocation
 from controlplane.domain.failover.plan import Plan, Verdict, plan
 from controlplane.domain.failover.sessions import moved_sessions
-from controlplane.domain.instances.marking import Out, shunned
+from controlplane.domain.instances.marking import shunned
 from controlplane.domain.intents.demands import (
-    Down,
     Ground,
     as_loads,
     capacities,
@@ -27,23 +25,16 @@ from controlplane.domain.intents.intent import (
     IntentKind,
     IntentState,
     Load,
-    Preset,
-    PresetName,
 )
 from controlplane.domain.intents.overlay import Overlay, leaving, overlaid, rows_by_service, shut
 from controlplane.domain.intents.presence import TAKING
 from controlplane.domain.intents.rules import LONGEST_RAMP_S
-from controlplane.domain.services import Service, StickyMode
+from controlplane.domain.services import StickyMode
 from controlplane.domain.snapshot import Content
-from controlplane.domain.telemetry import ServiceWindow, reading
+from controlplane.domain.telemetry import reading
 from controlplane.domain.topology import Fleet
-
-# Requests in work that a gateway may let in: with less, one at a time would already be too many.
-LEAST_IN_WORK = 0.75
-# Part of the requests in work that may wait: they add a quarter of the response time at most.
-WAITING_PART = 0.25
-# A data centre that has just died reports nothing: what it bore until lately counts.
-LATELY_S = 900.0
+from controlplane.engine.intent_facts import Facts, expected_loads
+from controlplane.engine.intent_limits import survivors_limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,30 +65,6 @@ class Forecast:
     limits: tuple[Admission, ...]
     moves: tuple[Move, ...] = ()
     shut: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What a forecast reads.
-
-    Attributes:
-        content: what would be published without intents.
-        earlier: revision -> its content, of rollbacks.
-        window: service -> its recent samples.
-        gateways: how many share a limit, >= 1.
-        fresh_s: a sample that is older says nothing of now.
-        out: endpoints that health takes out, by service.
-    """
-
-    fleet: Fleet
-    content: Content
-    earlier: Mapping[int, Content]
-    window: Callable[[str], ServiceWindow]
-    down: Down
-    gateways: int
-    fresh_s: float
-    now_s: float
-    out: Out = field(default_factory=dict)
 
 
 def forecast(intent: Intent, standing: tuple[Intent, ...], facts: Facts) -> Forecast:
@@ -131,7 +98,7 @@ def forecast(intent: Intent, standing: tuple[Intent, ...], facts: Facts) -> Fore
         plan=made,
         shut=tuple(sorted(newly)),
         loads=as_loads({name: rate for name, rate in loads.items() if name in touched}),
-        limits=_limits(made, facts) if intent.kind in TAKING else (),
+        limits=survivors_limits(made, facts) if intent.kind in TAKING else (),
     )
 
 
@@ -225,71 +192,6 @@ def planned(intent: Intent, made: Forecast, content: Content) -> Intent:
         joining=made.plan.joining,
         limits=made.limits,
     )
-
-
-def expected_loads(facts: Facts) -> dict[str, float]:
-    """Service -> requests per second; a service is left out when nobody tells."""
-    rows = rows_by_service(facts.content)
-    found = {}
-    for service in facts.fleet.services:
-        shares = shares_of(rows.get(service.name, ()))
-        rate = _rate(service, shares, facts)
-        if math.isfinite(rate):
-            found[service.name] = rate
-    return found
-
-
-def _rate(service: Service, shares: Mapping[str, float], facts: Facts) -> float:
-    window = facts.window(service.name)
-    rates = []
-    for cluster in service.centers:
-        newest = window.latest(cluster.datacenter)
-        age_s = window.age_s(cluster.datacenter, facts.now_s)
-        bears = shares.get(cluster.datacenter, 0.0) > 0
-        if newest is not None and age_s <= (LATELY_S if bears else facts.fresh_s):
-            rates.append(reading(newest, "request_rate_rps"))
-        elif bears and cluster.endpoints:
-            return math.nan
-    return math.fsum(rates) if rates else math.nan
-
-
-def _limits(made: Plan, facts: Facts) -> tuple[Admission, ...]:
-    return tuple(
-        Admission(service=one.service, preset=_limit(one, facts), part=_part(one))
-        for one in made.allocations
-        if one.admitted_rps is not None and one.inflow
-    )
-
-
-def _part(one: Allocation) -> float:
-    return (one.admitted_rps or 0.0) / one.rate_rps if one.rate_rps else 0.0
-
-
-def _limit(one: Allocation, facts: Facts) -> Preset:
-    """What keeps a service within its room: requests in work = rate x response time (Little)."""
-    in_work = (one.admitted_rps or 0.0) * _response_s(one, facts) / facts.gateways
-    if in_work < LEAST_IN_WORK:
-        return Preset(name=PresetName.BLOCK)
-    concurrent = max(1, int(in_work + 1.0 - LEAST_IN_WORK))
-    return Preset(
-        name=PresetName.CIRCUIT_BREAK,
-        concurrent=concurrent,
-        waiting=max(1, round(concurrent * WAITING_PART)),
-    )
-
-
-def _response_s(one: Allocation, facts: Facts) -> float:
-    """Mean response time at the survivors; of anybody where they have no traffic yet."""
-    window = facts.window(one.service)
-    for names in (one.inflow, window.samples):
-        times = [
-            newest.response_time_ms
-            for name in names
-            if (newest := window.latest(name)) is not None and newest.load > 0
-        ]
-        if times:
-            return math.fsum(times) / len(times) / 1_000.0
-    return 0.1
 
 
 def _moves(standing: tuple[Intent, ...], done: Intent, facts: Facts) -> tuple[Move, ...]:

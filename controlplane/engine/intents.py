@@ -27,7 +27,8 @@ from controlplane.domain.intents.presence import TAKING
 from controlplane.domain.intents.scope import by_automation
 from controlplane.domain.snapshot import Content
 from controlplane.engine.intent_course import IntentCourse, IntentParts, IntentTimes
-from controlplane.engine.intent_plans import Facts, Forecast, forecast, moves, planned
+from controlplane.engine.intent_facts import Facts
+from controlplane.engine.intent_plans import Forecast, forecast, moves, planned
 from controlplane.engine.intent_progress import Progress
 from controlplane.engine.stages import Instruments
 from controlplane.ports.outside import PlaneNode
