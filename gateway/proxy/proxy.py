@@ -124,16 +124,18 @@ class Proxy:
     async def _answered(self, client: web.BaseRequest, meant: Judged) -> web.StreamResponse:
         meant = replace(meant, request=without(meant.request, self.told()))
         now_s = time.time()
-        found = self._session.directory.table.match(meant.request, now_s).route
-        does = action(found, meant.request)
+        route, does = self._routed(meant.request, now_s)
         asked = Asked(
             request=meant.request,
             now_s=now_s,
-            route=found.id if found is not None else "",
+            route=route,
             service=does.service if isinstance(does, Forward) else "",
             region=self._region,
         )
         ruling = await self._rule(asked)
+        if ruling.decision.verdict is Verdict.ADMIT and ruling.request_headers:
+            # What policies say may choose a route, a level of risk for instance, as on Envoy.
+            _, does = self._routed(_told(meant.request, ruling), now_s)
         does = _by_ruling(does, ruling, meant.request)
         if isinstance(does, Answer):
             return response(does, ruling.response_headers)
@@ -145,6 +147,17 @@ class Proxy:
             began_s=time.monotonic(),
         )
         return await self._forwarder.forward(exchange, does)
+
+    def _routed(self, request: Request, now_s: float) -> tuple[str, Forward | Answer]:
+        """The id of a request's route, "" is none, and what it makes of it."""
+        found = self._session.directory.table.match(request, now_s).route
+        return "" if found is None else found.id, action(found, request)
+
+
+def _told(request: Request, ruling: Ruling) -> Request:
+    """The request with the headers of the policies."""
+    given = {name.lower(): value for name, value in ruling.request_headers}
+    return replace(request, headers={**request.headers, **given})
 
 
 def _head(client: web.BaseRequest) -> Head:
@@ -163,10 +176,6 @@ def _by_ruling(does: Forward | Answer, ruling: Ruling, request: Request) -> Forw
     """What becomes of a request when the policies were asked, too."""
     decision = ruling.decision
     if decision.verdict is Verdict.ADMIT:
-        if isinstance(does, Forward) and ruling.request_headers:
-            given = {name.lower(): value for name, value in ruling.request_headers}
-            headers = {**does.request.headers, **given}
-            return replace(does, request=replace(does.request, headers=headers))
         return does
     if decision.verdict is Verdict.DIVERT and isinstance(does, Forward):
         return replace(does, service=decision.service, version=EVERY_VERSION)

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from controlplane.domain.admission.asking import Asked
-from controlplane.domain.routing.route import Condition, PathMatch, Rewrite, Route
+from controlplane.domain.routing.route import (
+    Condition,
+    FixedResponse,
+    PathMatch,
+    Rewrite,
+    Route,
+)
 from controlplane.domain.services import (
     Cluster,
     Endpoint,
@@ -29,6 +35,12 @@ ROUTES = (
     Route(id="app", service="app"),
     Route(
         id="vip", service="app", conditions=(Condition(name="x-level", value="vip"),), priority=1
+    ),
+    Route(
+        id="barred",
+        conditions=(Condition(name="x-level", value="barred"),),
+        priority=1,
+        response=FixedResponse(status=410, body="not for you\n"),
     ),
     Route(
         id="old",

@@ -199,6 +199,20 @@ async def test_policies_rule_and_hear_what_became_of_it(tmp_path: Path) -> None:
         assert (asked[0].route, asked[0].service) == ("app", "app")
 
 
+async def test_what_policies_say_in_a_header_chooses_the_route(tmp_path: Path) -> None:
+    async def rule(one: Asked) -> Ruling:
+        level = one.request.path.lstrip("/")
+        return Ruling(decision=ADMITTED_RULING.decision, request_headers=(("X-Level", level),))
+
+    async with site(tmp_path, rule=rule) as made:
+        barred = await made.ask(GET.replace(b"/a", b"/barred"))
+        assert status(barred) == 410
+        assert barred.endswith(b"not for you\n")
+        assert made.upstream.bytes == b""
+        assert status(await made.ask(GET.replace(b"/a", b"/other"))) == 200
+        assert b"x-level: other" in made.upstream.bytes.lower()
+
+
 async def test_a_client_that_goes_away_ends_the_request(tmp_path: Path) -> None:
     told: list[Outcome] = []
 
