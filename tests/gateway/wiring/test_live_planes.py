@@ -1,6 +1,7 @@
 """Real proxies, wired by what `wiring` prints, ask a real agent about each request."""
 
 import contextlib
+import itertools
 import json
 import statistics
 import time
@@ -29,6 +30,8 @@ LIMIT = Policy(
 LEVELS = Policy(name="levels", abnormal_traffic=AbnormalTrafficPolicy())
 # A hung agent would take as long as the client waits.
 BOUND_S = 0.1
+ROUNDS, PAUSE_S = 10, 0.3
+USERS = itertools.count()
 
 
 class Live(NamedTuple):
@@ -111,20 +114,39 @@ def test_who_is_refused_gets_the_agents_answer_whole(live: Live) -> None:
 
 
 def usual_s(port: int, count: int, expected: int) -> float:
-    """The median time of some requests; each has its own user."""
-    took: list[float] = []
-    with closing(Client(port)) as client:
-        for number in range(count):
-            began_s = time.monotonic()
-            answer = client.ask("/", headers=[("X-User", f"user-{number}")])
-            took.append(time.monotonic() - began_s)
-            assert answer.status == expected, (number, answer)
+    """The median time of some requests that all get this status; each has its own user.
+
+    On a machine that starves the proxy, who speaks for the agent is too late for 20 ms as well, and
+    is left alone for a quarter of a second: then it is asked anew, up to ten times.
+    """
+    for _ in range(ROUNDS - 1):
+        took, others = asked(port, count, expected)
+        if not others:
+            return statistics.median(took)
+        time.sleep(PAUSE_S)
+    took, others = asked(port, count, expected)
+    assert not others, others
     return statistics.median(took)
+
+
+def asked(port: int, count: int, expected: int) -> tuple[list[float], list[int]]:
+    """How long requests took, and every status that is another one."""
+    took: list[float] = []
+    others: list[int] = []
+    with closing(Client(port)) as client:
+        for _ in range(count):
+            began_s = time.monotonic()
+            answer = client.ask("/", headers=[("X-User", f"user-{next(USERS)}")])
+            took.append(time.monotonic() - began_s)
+            if answer.status != expected:
+                others.append(answer.status)
+    return took, others
 
 
 @pytest.mark.parametrize("plane", sorted({*SITES} - {"traefik"}))
 def test_without_an_agent_requests_go_on(plane: str, tmp_path: Path) -> None:
     with site(tmp_path, plane) as live:
+        _until(live.port, 200)
         assert usual_s(live.port, 5, 200) < BOUND_S
         live.agent.hang()
         assert usual_s(live.port, 50, 200) < BOUND_S
