@@ -21,7 +21,7 @@ import aiohttp
 import uvloop
 
 from benchmarks.bots_traffic import Sent, Wave, traffic
-from benchmarks.live_envoy import free_ports
+from benchmarks.free_ports import free_ports
 from benchmarks.proxied_site import USER_HEADER, proxied, site_of
 from controlplane.domain.admission.abnormal_traffic.client import Client, answered
 from controlplane.domain.admission.abnormal_traffic.policy import (

@@ -16,7 +16,8 @@ from multiprocessing.process import BaseProcess
 import httpx
 
 from benchmarks.failover_backend import Behavior, run
-from benchmarks.live_envoy import free_ports, stats
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import stats
 
 SERVICES = ("tickets", "orders")
 # The larger side first; it is the one that fails.

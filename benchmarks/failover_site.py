@@ -23,7 +23,8 @@ from benchmarks.failover_front import (
     front,
     until,
 )
-from benchmarks.live_envoy import Child, envoy, free_ports, ready
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import Child, envoy, ready
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 
 NODE, GROUP = "edge-1", "edge"

@@ -15,7 +15,8 @@ from pathlib import Path
 import httpx
 import yaml
 
-from benchmarks.live_envoy import envoy, free_ports, ready
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import envoy, ready
 from controlplane.domain.services import HealthCheck
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"

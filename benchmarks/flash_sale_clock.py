@@ -12,7 +12,7 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from benchmarks.live_envoy import free_ports
+from benchmarks.free_ports import free_ports
 from benchmarks.wrk import Load, Wrk, prepared
 
 CONNECTIONS = 64

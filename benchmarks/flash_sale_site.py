@@ -19,7 +19,8 @@ from typing import Any
 
 import httpx
 
-from benchmarks.live_envoy import Child, free_ports
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import Child
 
 START_S = 60.0
 SHOP = Path(__file__).parents[1] / "examples" / "flash_sale" / "shop.py"

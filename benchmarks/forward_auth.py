@@ -20,8 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.free_ports import free_ports
 from benchmarks.live_agent import leave, live_agent
-from benchmarks.live_envoy import free_ports
 from benchmarks.wrk import Load, Wrk, prepared
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy, Scope

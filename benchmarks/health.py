@@ -22,7 +22,8 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from benchmarks.flapping import FlappingTargets, checking_envoy, envoy_changes
-from benchmarks.live_envoy import backend, free_ports
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import backend
 from controlplane.adapters.checkers.http import HttpChecker
 from controlplane.domain.health.budget import ProbeBudget
 from controlplane.domain.health.checks import Verdict

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import httpx
 
-from benchmarks.live_envoy import free_ports
+from benchmarks.free_ports import free_ports
 from controlplane.domain import canonical
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.routing.matching.table import Table

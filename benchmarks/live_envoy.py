@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,15 +18,6 @@ from controlplane.adapters.envoy.preflight import find_envoy
 
 START_DEADLINE_S = 20.0
 STOP_DEADLINE_S = 5.0
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

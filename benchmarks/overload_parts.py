@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.free_ports import free_ports
 from benchmarks.live_agent import GROUP, LiveAgent, leave, live_agent
-from benchmarks.live_envoy import free_ports
 from controlplane.domain import fleet_snapshot, snapshot
 from controlplane.domain.admission.overload.policy import Alone, OverloadPolicy, Read
 from controlplane.domain.admission.policy import Attachment, Policy

@@ -9,8 +9,8 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.free_ports import free_ports
 from benchmarks.live_agent import GROUP, leave, live_agent
-from benchmarks.live_envoy import free_ports
 from controlplane.domain import canonical
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.fleet_snapshot import build

@@ -22,7 +22,8 @@ from pathlib import Path
 import orjson
 import structlog
 
-from benchmarks.live_envoy import backend, envoy, free_ports, ready
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import backend, envoy, ready
 from benchmarks.push_facts import CENTERS, GROUP, SERVICES, Ground, WeightedRoutes, fleet, snapshot
 from controlplane.adapters.envoy.ads import AdsOptions, AdsServer
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render

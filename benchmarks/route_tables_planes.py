@@ -20,6 +20,7 @@ from envoy.config.bootstrap.v3 import bootstrap_pb2
 from envoy.config.listener.v3 import listener_pb2
 from envoy.config.route.v3 import route_components_pb2, route_pb2
 
+from benchmarks.free_ports import free_port
 from benchmarks.route_tables_rules import BODY, Rules
 from controlplane.adapters.envoy.delegates import OnMatch
 from controlplane.adapters.envoy.listeners import with_routes
@@ -207,9 +208,7 @@ def running(form: Form, rules: Rules, folder: Path) -> AbstractContextManager[Ru
 def started(files: Callable[[int], Files], command: Command, folder: Path) -> Iterator[Running]:
     """A program of a plane in a new folder, with its files for a free port."""
     folder.mkdir()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
+    port = free_port()
     for name, data in files(port).items():
         (folder / name).write_bytes(data)
     with (folder / "output.log").open("wb") as log:

@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmarks.free_ports import free_ports
 from benchmarks.live_agent import leave, live_agent
-from benchmarks.live_envoy import Child, free_ports
+from benchmarks.live_envoy import Child
 from benchmarks.session_queue_agent import body
 from benchmarks.session_queue_load import Played, User
 from controlplane.domain.admission.policy import Policy

@@ -20,7 +20,7 @@ from typing import TypeVar
 import aiohttp
 import uvloop
 
-from benchmarks.live_envoy import free_ports
+from benchmarks.free_ports import free_ports
 from benchmarks.proxied_site import PATIENT, USER_HEADER, proxied, site_of
 from controlplane.domain.admission.adaptive_concurrency import AdaptiveConcurrencyPolicy
 from controlplane.domain.admission.policy import Policy

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import httpx
 
-from benchmarks.live_envoy import Child, free_ports
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import Child
 from controlplane.domain import canonical
 from controlplane.domain.admission.policy import Attachment, Policy
 from controlplane.domain.admission.regional_overflow.policy import (

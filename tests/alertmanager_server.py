@@ -12,7 +12,8 @@ from pathlib import Path
 import httpx
 import yaml
 
-from benchmarks.live_envoy import Child, free_ports
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import Child
 
 START_S = 20.0
 

@@ -23,12 +23,6 @@ class Answer(NamedTuple):
     headers: dict[str, str]
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 def write(folder: Path, parts: Iterable[tuple[str, bytes]]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in parts:

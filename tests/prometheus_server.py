@@ -20,7 +20,7 @@ from pathlib import Path
 import httpx
 import yaml
 
-from benchmarks.live_envoy import free_ports
+from benchmarks.free_ports import free_ports
 
 START_S = 30.0
 SCRAPE_S = 1

@@ -8,7 +8,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.live_proxies import free_port, program
+from benchmarks.free_ports import free_port
+from tests.live_proxies import program
 
 START_S = 10.0
 

@@ -9,7 +9,6 @@ import contextlib
 import io
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,8 @@ from pathlib import Path
 import httpx
 import pytest
 import torch
+
+from benchmarks.free_ports import free_ports
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "data-science.md").read_text(encoding="utf-8")
@@ -114,14 +115,3 @@ def test_numbers_may_move_and_words_may_not() -> None:
     assert alike("all  432 rows, 5.1 %", "all 432 rows, 6.0 %")
     assert not alike("all 432 rows, 5.1 %", "all 432 rows, 9.1 %")
     assert not alike("trusted: True", "trusted: False")
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that are free now, each another."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports

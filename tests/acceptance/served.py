@@ -11,7 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from benchmarks.live_envoy import Child, envoy, free_ports
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import Child, envoy
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 
 NODE, GROUP = "edge-1", "edge"

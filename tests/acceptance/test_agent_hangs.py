@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.failover_load import OpenLoad, Outcome
+from benchmarks.free_ports import free_port
 from benchmarks.live_agent import LiveAgent, leave, live_agent
 from benchmarks.live_envoy import backend
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.admission.rate_limit import Fallback, RateLimitPolicy, Scope
 from gateway.wiring.plan import Plan
 from tests.gateway.wiring.sites import envoy_site
-from tests.live_proxies import free_port
 from tests.redis_server import redis_server
 
 RATE_RPS = 500.0

@@ -12,7 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from benchmarks.live_envoy import Child, backend, free_ports
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import Child, backend
 from gateway.client import AsyncClient
 from gateway.client_options import ClientOptions
 from gateway.lease import Lease

@@ -13,7 +13,8 @@ from typing import Any
 
 import httpx
 
-from benchmarks.live_envoy import Child, backend, envoy, free_ports, ready
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import Child, backend, envoy, ready
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 from controlplane.adapters.haproxy.socket import RuntimeSocket
 from tests.acceptance.served import GROUP, NODE, Site, fleet, site_in, until

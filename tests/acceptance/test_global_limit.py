@@ -11,11 +11,11 @@ from pathlib import Path
 
 import aiohttp
 
+from benchmarks.free_ports import free_port
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy, Scope
 from tests import builders
 from tests.kept_sections import keep_policies
-from tests.live_proxies import free_port
 from tests.redis_server import redis_server
 
 RATE_RPS = 100.0

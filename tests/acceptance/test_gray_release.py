@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from benchmarks.free_ports import free_port
 from benchmarks.live_envoy import ready
 from controlplane.adapters.haproxy.render import HaproxyOptions
 from controlplane.adapters.haproxy.render import render as haproxy_files
@@ -22,7 +23,7 @@ from controlplane.domain.routing.route import FixedResponse, PathMatch, Route
 from controlplane.domain.snapshot import Content, RoutesSection, assemble
 from controlplane.domain.topology import GatewayGroup
 from tests.acceptance.served import GROUP, NODE, Site, fleet, in_force, site_in, until
-from tests.live_proxies import Client, free_port, haproxy, nginx, write
+from tests.live_proxies import Client, haproxy, nginx, write
 
 USERS = 4_000
 SEED = 5

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import yaml
 
-from benchmarks.live_envoy import backend, free_ports
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import backend
 from tests.acceptance.served import site_in, until
 from tests.alertmanager_server import alertmanager
 from tests.prometheus_server import Server

@@ -10,7 +10,6 @@ import doctest
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,8 @@ from typing import TypeVar
 
 import httpx
 import pytest
+
+from benchmarks.free_ports import free_ports
 
 T = TypeVar("T")
 
@@ -200,14 +201,3 @@ def wait_for(look: Callable[[], T | None]) -> T:
         assert time.monotonic() < deadline, "the server did not come up in time"
         time.sleep(0.05)
     return found
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that are free now, each another."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports

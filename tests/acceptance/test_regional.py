@@ -11,7 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from benchmarks.live_envoy import backend, envoy, free_ports, ready
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import backend, envoy, ready
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 from tests.acceptance.served import site_in, until
 

@@ -13,7 +13,8 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
     http_connection_manager_pb2 as manager_pb2,
 )
 
-from benchmarks.live_envoy import envoy, free_ports, ready
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import envoy, ready
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 from controlplane.domain.routing.compiling.grouped_lists import grouped
 from controlplane.domain.routing.compiling.prefix_keys import keys

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.free_ports import free_port
 from controlplane.adapters.caddy.render import CaddyOptions
 from controlplane.adapters.caddy.render import render as caddy_files
 from controlplane.adapters.haproxy.render import HaproxyOptions
@@ -20,7 +21,6 @@ from tests.live_proxies import (
     Answer,
     Client,
     caddy,
-    free_port,
     haproxy,
     nginx,
     traefik,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.free_ports import free_port
 from benchmarks.live_agent import LiveAgent, live_agent
 from benchmarks.session_queue import SESSIONS
 from benchmarks.session_queue_model import Site, crowd_of
@@ -21,7 +22,7 @@ from gateway.wiring.plan import Plan, WhenAway
 from tests.domain.admission.session_queue.simulated_site import Site as SimulatedSite
 from tests.echo_service import echo
 from tests.gateway.wiring.sites import envoy_site, haproxy_site
-from tests.live_proxies import Answer, Client, free_port
+from tests.live_proxies import Answer, Client
 from tests.redis_server import redis_server
 
 # Nobody's pool is resized here, and nobody is out because he is slow.

@@ -12,7 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from benchmarks.live_envoy import backend, free_ports, ready
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import backend, ready
 from controlplane.domain.failover.sessions import moved_sessions
 from controlplane.domain.services import StickyMode
 from tests.acceptance.served import NODE, Site, fleet, in_force, site_in, until

@@ -9,7 +9,6 @@ import os
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,8 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 import pytest
+
+from benchmarks.free_ports import free_port
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -306,9 +307,7 @@ def test_each_step_works_and_the_service_starts_answers_and_stops(machine: Machi
     own = ("signalbox==", "pip==", "setuptools==")
     assert [line for line in installed if line not in pins and not line.startswith(own)] == []
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    port = free_port()
     assert not healthy(machine, port)
     data = machine.here("/var/lib/signalbox")
     for _ in range(2):

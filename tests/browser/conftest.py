@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from benchmarks.free_ports import free_ports
 from models import storage
 from models.reports import keeping
 from tests.model_artifacts import artifact, upload
@@ -276,14 +276,3 @@ def wait_for(holds: Callable[[], bool], log: Path) -> None:
     while not holds():
         assert time.monotonic() < deadline, log.read_text(encoding="utf-8")
         time.sleep(0.2)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that are free now, each another."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports

@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.async_api import Page, async_playwright, expect
 
 from benchmarks.flash_sale_site import SaleSite, sale_site
-from benchmarks.live_envoy import free_ports
+from benchmarks.free_ports import free_ports
 from tests.browser.conftest import FLAGS
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "flash_sale"

@@ -8,13 +8,14 @@ from pathlib import Path
 import httpx
 import pytest
 
+from benchmarks.free_ports import free_port
 from benchmarks.live_agent import leave, live_agent
 from controlplane.domain.admission.policy import Attachment, Policy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 from gateway.last_good import LastGood
 from tests.gateway import fleet as fleets
-from tests.live_proxies import free_port, until_listens
+from tests.live_proxies import until_listens
 from tests.redis_server import redis_server
 
 ROOT = Path(__file__).parents[2]

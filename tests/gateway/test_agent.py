@@ -11,7 +11,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from benchmarks.live_envoy import free_ports
+from benchmarks.free_ports import free_ports
 from controlplane.adapters.envoy.ads import AdsOptions, Authorize
 from controlplane.adapters.envoy.plane import EnvoyPlane, PlaneOptions
 from controlplane.domain.errors import Refused

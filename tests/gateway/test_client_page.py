@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.live_envoy import free_ports
+from benchmarks.free_ports import free_port
 from controlplane.domain.access import AccessRole
 from controlplane.domain.services import Endpoint
 from gateway.client_options import ClientOptions
@@ -49,7 +49,7 @@ async def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.chdir(tmp_path)
         (tmp_path / "token").write_text(house.secrets[AccessRole.GATEWAY])
         names: dict[str, object] = {}
-        async with served(house, free_ports(1)[0]) as url:
+        async with served(house, free_port()) as url:
             for block in BLOCK.finditer(PAGE):
                 code = block["code"].replace(ADDRESS, url)
                 assert await asyncio.to_thread(printed, code, names) == block["text"]

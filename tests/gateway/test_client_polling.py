@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from benchmarks.live_envoy import free_ports
+from benchmarks.free_ports import free_port, free_ports
 from controlplane.domain.access import AccessRole
 from controlplane.domain.errors import Invalid
 from controlplane.domain.topology import Fleet
@@ -74,7 +74,7 @@ async def test_what_is_left_is_told_at_the_end(tmp_path: Path) -> None:
     house = await House().open()
     await house.declare()
     (tmp_path / "token").write_text(house.secrets[AccessRole.GATEWAY])
-    async with served(house, free_ports(1)[0]) as url:
+    async with served(house, free_port()) as url:
         late = replace(options(tmp_path, url), report_s=60.0, start_s=10.0)
         async with AsyncClient(late) as client:
             assert client.revision == 1
@@ -131,7 +131,7 @@ async def test_a_token_file_that_is_none_is_read_again(tmp_path: Path, kind: str
     await house.declare()
     token = tmp_path / "token"
     token.write_text(house.secrets[AccessRole.GATEWAY])
-    async with served(house, free_ports(1)[0]) as url:
+    async with served(house, free_port()) as url:
         own = replace(options(tmp_path, url), start_s=10.0, wait_s=0.05)
         async with AsyncClient(own) as client:
             token.write_bytes(NO_TOKENS[kind])

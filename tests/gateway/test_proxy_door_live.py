@@ -6,13 +6,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from benchmarks.free_ports import free_port
 from benchmarks.live_agent import leave, live_agent
 from controlplane.domain.admission.policy import Attachment, Policy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy
 from controlplane.domain.services import LoadBalancing
 from gateway.last_good import LastGood
 from tests.gateway import fleet as fleets
-from tests.live_proxies import free_port
 
 ONCE = Policy(
     name="once",

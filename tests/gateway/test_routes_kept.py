@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.live_envoy import free_ports
+from benchmarks.free_ports import free_port, free_ports
 from controlplane.domain.access import AccessRole
 from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.matching.request import Request
@@ -105,7 +105,7 @@ async def test_the_decision_is_that_of_the_control_plane(tmp_path: Path) -> None
         if not one.gateways
     )
     await house.declare(replace(fleet(), routes=routes))
-    async with served(house, free_ports(1)[0]) as url:
+    async with served(house, free_port()) as url:
         task = asyncio.create_task(beside(tmp_path, house, url).run())
         await until((tmp_path / "cache" / FILE_NAME).exists)
         task.cancel()

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from benchmarks.free_ports import free_port
 from controlplane.adapters.caddy.plane import CaddyPlane
 from controlplane.adapters.caddy.render import CaddyOptions, render
 from controlplane.domain.errors import Rejected, Retryable
@@ -30,7 +31,7 @@ from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import Fleet
 from controlplane.ports.outside import Artifact
 from tests.echo_service import echo
-from tests.live_proxies import Client, caddy, free_port
+from tests.live_proxies import Client, caddy
 from tests.proxied_site import GROUP, fleet, service, snapshot
 
 EXPRESSION = PathMatchType.REGULAR_EXPRESSION

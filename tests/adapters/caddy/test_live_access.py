@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.free_ports import free_port
 from controlplane.adapters.caddy.render import CaddyOptions, render
 from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.routing.tls import TlsVersion
 from controlplane.domain.routing.zones import Zone
 from controlplane.domain.topology import Fleet
-from tests.live_proxies import Client, caddy, free_port, is_closed, until_listens, write
+from tests.live_proxies import Client, caddy, is_closed, until_listens, write
 from tests.secured_site import SHOP, Secured, issued, site
 
 

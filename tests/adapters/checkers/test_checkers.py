@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 import sys
 import time
 import tracemalloc
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.free_ports import free_port
 from controlplane.adapters.checkers.command import CommandChecker
 from controlplane.adapters.checkers.http import HttpChecker
 from controlplane.adapters.checkers.tcp import TcpChecker
@@ -54,12 +54,6 @@ async def answering(answer: bytes, after_s: float = 0.0) -> AsyncIterator[tuple[
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 @pytest.mark.parametrize(

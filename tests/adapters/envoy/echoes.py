@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from benchmarks.live_envoy import envoy, free_ports, ready, stats
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import envoy, ready, stats
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 from controlplane.adapters.envoy.plane import EnvoyPlane
 from controlplane.domain.fleet_snapshot import build

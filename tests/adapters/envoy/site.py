@@ -10,7 +10,8 @@ from typing import TypeVar
 
 import httpx
 
-from benchmarks.live_envoy import Child, backend, envoy, free_ports, ready
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import Child, backend, envoy, ready
 from controlplane.adapters.envoy.ads import AdsOptions, Authorize
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 from controlplane.adapters.envoy.clearance import ClearanceOptions

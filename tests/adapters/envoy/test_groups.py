@@ -9,7 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from benchmarks.live_envoy import backend, envoy, free_ports, ready
+from benchmarks.free_ports import free_port, free_ports
+from benchmarks.live_envoy import backend, envoy, ready
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 from controlplane.adapters.envoy.plane import EnvoyPlane
 from controlplane.domain.services import Service
@@ -101,7 +102,7 @@ async def test_weights_and_new_services_reach_every_group(groups: Groups) -> Non
 
 
 async def test_a_group_that_moves_its_port_leaves_the_other_alone(groups: Groups) -> None:
-    moved = free_ports(1)[0]
+    moved = free_port()
     groups.listeners["partners"] = moved
     await groups.publish(1.0)
     await groups.until("partners", "/web", "east")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 
-from benchmarks.live_envoy import free_ports
+from benchmarks.free_ports import free_ports
 from controlplane.domain.routing.route import (
     FixedResponse,
     HeaderChanges,

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.live_envoy import Child, backend, free_ports, stats
+from benchmarks.free_ports import free_ports
+from benchmarks.live_envoy import Child, backend, stats
 from controlplane.adapters.envoy.clusters import cluster_name
 from controlplane.domain.services import Cluster, Endpoint, LoadBalancing, Service
 from tests.adapters.envoy.site import Live, running

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from benchmarks.live_envoy import free_ports
+from benchmarks.free_ports import free_ports
 from controlplane.domain.routing.route import L4Protocol, L4Route
 from controlplane.domain.topology import GatewayGroup
 from tests.adapters.envoy.echoes import Echo, Lines, at, listening, served, site

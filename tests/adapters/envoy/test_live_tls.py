@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from cryptography import x509
 
-from benchmarks.live_envoy import free_ports
+from benchmarks.free_ports import free_ports
 from controlplane.domain.routing.callers.policies import (
     CallerPolicy,
     ClientCertificate,

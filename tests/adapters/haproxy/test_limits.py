@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.free_ports import free_ports
 from controlplane.adapters.haproxy import limits
 from controlplane.adapters.haproxy.render import HaproxyOptions, render
 from controlplane.domain.admission.policy import Policy
@@ -84,7 +85,7 @@ def written(
 def test_a_real_haproxy_keeps_a_rate(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    ports = (live_proxies.free_port(), live_proxies.free_port())
+    ports = tuple(free_ports(2))
     written(tmp_path, ports, RATE)
     with slow_service(ports[1]), live_proxies.haproxy(tmp_path, ports[0]):
         first = burst(ports[0], 30)
@@ -98,7 +99,7 @@ def test_a_real_haproxy_keeps_a_rate(
 
 
 def test_a_real_haproxy_lets_so_many_through_at_once(tmp_path: Path) -> None:
-    ports = (live_proxies.free_port(), live_proxies.free_port())
+    ports = tuple(free_ports(2))
     written(tmp_path, ports, ROOM)
     with slow_service(ports[1]) as held, live_proxies.haproxy(tmp_path, ports[0]):
         found = at_once(ports[0], 8, "/hold")
@@ -108,7 +109,7 @@ def test_a_real_haproxy_lets_so_many_through_at_once(tmp_path: Path) -> None:
 
 
 def test_a_real_haproxy_counts_each_address_apart(tmp_path: Path) -> None:
-    ports = (live_proxies.free_port(), live_proxies.free_port())
+    ports = tuple(free_ports(2))
     written(tmp_path, ports, None, (EACH,))
     with slow_service(ports[1]), live_proxies.haproxy(tmp_path, ports[0]):
         for source in ("127.0.0.1", "127.0.0.2"):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.free_ports import free_port
 from benchmarks.live_envoy import backend
 from controlplane.adapters.file_plane import FilePlane
 from controlplane.adapters.haproxy.program import HaproxyProgram, HaproxyProgramOptions
@@ -22,7 +23,7 @@ from controlplane.domain.services import LoadBalancing
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import Fleet
 from controlplane.ports.outside import Artifact
-from tests.live_proxies import Client, free_port, program
+from tests.live_proxies import Client, program
 from tests.proxied_site import GROUP, fleet, service, snapshot
 
 ALL = Route(id="all", service="web")

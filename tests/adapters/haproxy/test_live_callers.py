@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from benchmarks.free_ports import free_port
 from controlplane.adapters.haproxy.render import HaproxyOptions, render
 from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.routing.callers.policies import (
@@ -29,7 +30,7 @@ from controlplane.domain.services import Cluster, Endpoint, Service
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 from tests.caller_site import CONSUMERS, KEY, POLICIES, ROUTES, cases, echo
 from tests.credentials import authority, fingerprint, store
-from tests.live_proxies import Client, free_port, haproxy, is_closed, write
+from tests.live_proxies import Client, haproxy, is_closed, write
 
 SHOP, PAY = "shop.example.com", "pay.example.com"
 

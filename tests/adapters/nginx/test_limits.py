@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.free_ports import free_ports
 from controlplane.adapters.nginx.limits import Limits
 from controlplane.adapters.nginx.render import NginxOptions, render
 from controlplane.domain.admission.policy import Policy
@@ -97,7 +98,7 @@ def written(
 def test_a_real_nginx_keeps_a_rate_and_a_reload_fills_nothing(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    ports = (live_proxies.free_port(), live_proxies.free_port())
+    ports = tuple(free_ports(2))
     written(tmp_path, ports, RATE)
     with slow_service(ports[1]), live_proxies.nginx(tmp_path, ports[0]) as process:
         first = burst(ports[0], 30)
@@ -120,7 +121,7 @@ def test_a_real_nginx_keeps_a_rate_and_a_reload_fills_nothing(
 
 
 def test_a_real_nginx_lets_so_many_through_at_once(tmp_path: Path) -> None:
-    ports = (live_proxies.free_port(), live_proxies.free_port())
+    ports = tuple(free_ports(2))
     written(tmp_path, ports, ROOM)
     with slow_service(ports[1]) as held, live_proxies.nginx(tmp_path, ports[0]):
         found = at_once(ports[0], 8, "/hold")
@@ -130,7 +131,7 @@ def test_a_real_nginx_lets_so_many_through_at_once(tmp_path: Path) -> None:
 
 
 def test_a_real_nginx_counts_each_address_apart(tmp_path: Path) -> None:
-    ports = (live_proxies.free_port(), live_proxies.free_port())
+    ports = tuple(free_ports(2))
     written(tmp_path, ports, None, policies=(EACH,))
     with slow_service(ports[1]), live_proxies.nginx(tmp_path, ports[0]):
         for source in ("127.0.0.1", "127.0.0.2"):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from benchmarks.free_ports import free_port
 from controlplane.adapters.nginx.render import NginxOptions, render
 from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.routing.tls import TlsVersion
@@ -17,7 +18,7 @@ from controlplane.domain.routing.zones import Zone
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import Fleet, GatewayGroup
 from tests.credentials import store
-from tests.live_proxies import Client, free_port, is_closed, nginx, write
+from tests.live_proxies import Client, is_closed, nginx, write
 from tests.secured_site import SHOP, Secured, issued, site
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from benchmarks.free_ports import free_port
 from controlplane.adapters.traefik.render import WATCHED, TraefikOptions, render
 from controlplane.domain.routing.callers.policies import CONSUMER_HEADER
 from controlplane.domain.routing.route import (
@@ -30,7 +31,7 @@ from controlplane.domain.routing.zones import Zone
 from controlplane.domain.services import HealthCheck, LoadBalancing
 from controlplane.domain.topology import GatewayGroup
 from tests.echo_service import echo
-from tests.live_proxies import Answer, Client, free_port, traefik
+from tests.live_proxies import Answer, Client, traefik
 from tests.proxied_site import GROUP, fleet, service, snapshot
 
 ALL = Route(id="all", service="web")

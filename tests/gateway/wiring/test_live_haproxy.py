@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.free_ports import free_port
 from benchmarks.live_agent import LiveAgent, leave, live_agent
 from benchmarks.session_queue_parts import leave_site
 from controlplane.domain.admission.agent_door import WhenAway
@@ -16,7 +17,7 @@ from controlplane.domain.admission.session_queue.policy import SessionQueuePolic
 from gateway.wiring.plan import Plan
 from tests.echo_service import echo
 from tests.gateway.wiring.sites import haproxy_site
-from tests.live_proxies import Client, free_port
+from tests.live_proxies import Client
 
 RULES = RateLimitPolicy(rate_rps=0.01, burst=1, key=("header:x-user",))
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+from benchmarks.free_ports import free_port
 from benchmarks.live_agent import LiveAgent, leave, live_agent
 from controlplane.domain.admission.abnormal_traffic.policy import AbnormalTrafficPolicy
 from controlplane.domain.admission.agent_door import WhenAway
@@ -20,7 +21,7 @@ from controlplane.domain.admission.rate_limit import RateLimitPolicy
 from gateway.wiring.plan import Plan
 from tests.echo_service import echo
 from tests.gateway.wiring.sites import SITES
-from tests.live_proxies import Answer, Client, free_port
+from tests.live_proxies import Answer, Client
 
 # One request of each user, so that a second one is refused; whoever names none is never limited.
 LIMIT = Policy(

@@ -9,6 +9,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from benchmarks.free_ports import free_port
 from controlplane.domain.admission.session_queue.tickets import (
     Ticket,
     audiences,
@@ -19,7 +20,7 @@ from gateway.admission.session_queue.signing import Signer, jwk_set, new_key
 from gateway.wiring.plan import Plan, WhenAway
 from tests.echo_service import echo
 from tests.gateway.wiring.sites import envoy_site, haproxy_site
-from tests.live_proxies import Client, free_port
+from tests.live_proxies import Client
 
 QUEUES = ("seats",)
 KEY = new_key()

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.live_envoy import free_ports
+from benchmarks.free_ports import free_port
 from controlplane.domain.errors import ControlPlaneError, Invalid, Refused, Retryable
 from tests.prometheus_server import Answer, Server, answering
 from training.importers import range_readings
@@ -83,7 +83,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         cwd=folder, check=True, capture_output=True, timeout=60,
     )  # fmt: skip
     (folder / "prometheus.yml").write_text("scrape_configs: []\n")
-    server = Server(folder=folder, port=free_ports(1)[0])
+    server = Server(folder=folder, port=free_port())
     try:
         server.start()
         yield server.url
