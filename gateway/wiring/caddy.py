@@ -2,7 +2,8 @@
 
 While the agent is away a server of Caddy's own speaks for it. One failure is enough for that, for a
 quarter of a second, because Caddy would try the same one again otherwise; checks keep a hung agent
-out for as long as it hangs.
+out for as long as it hangs. Where both were late, as on a machine that starves Caddy, a request
+waits for the first to be asked again.
 """
 
 from controlplane.domain.admission.agent_door import HEALTH_PATH, TIMEOUT_MS
@@ -19,7 +20,7 @@ TEXT = """\
 		header_up X-Forwarded-Method {{http.request.method}}
 		header_up X-Forwarded-Uri {{http.request.uri}}
 		lb_policy first
-		lb_retries 2
+		lb_try_duration 400ms
 		lb_try_interval 1ms
 		lb_retry_match {{
 			path *
