@@ -23,9 +23,9 @@ from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.matching.wire import encoded
 from controlplane.domain.routing.route import Route
 from controlplane.domain.snapshot import PoliciesSection
-from gateway.policy_file import policy_file
-from gateway.polling import Fetched
-from gateway.route_file import route_file
+from gateway.last_good.policy_file import policy_file
+from gateway.last_good.polling import Fetched
+from gateway.last_good.route_file import route_file
 
 GROUP = "edge"
 # A machine that runs other tests starts a process slowly.

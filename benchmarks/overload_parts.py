@@ -26,7 +26,7 @@ from controlplane.domain.services import (
     Service,
 )
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
-from gateway.last_good import LastGood
+from gateway.application.last_good import LastGood
 
 # The same upstream under two names: one with the policy, one without.
 PROTECTED, BARE = "protected", "bare"

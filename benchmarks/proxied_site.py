@@ -25,7 +25,7 @@ from controlplane.domain.services import (
     StrategyName,
 )
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
-from gateway.last_good import LastGood
+from gateway.application.last_good import LastGood
 
 LOOPBACK = "127.0.0.1"
 USER_HEADER = "x-user"

@@ -28,11 +28,11 @@ from controlplane.domain.routing.route import Route
 from controlplane.domain.services import Cluster, Endpoint, LoadBalancing, RetryPolicy, Service
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 from gateway.admission.enforcing import Outcome, Ruling
-from gateway.client_options import ClientOptions
-from gateway.last_good import configuration
+from gateway.application.last_good import configuration
+from gateway.application.options import ClientOptions
+from gateway.application.session import Session
 from gateway.proxy.options import ProxyOptions
 from gateway.proxy.proxy import Proxy
-from gateway.session import Session
 
 GROUP = "edge"
 TIMEOUT_MS = 120_000

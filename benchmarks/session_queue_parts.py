@@ -15,7 +15,7 @@ from benchmarks.session_queue_agent import body
 from benchmarks.session_queue_load import Played, User
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.admission.session_queue.policy import SessionQueuePolicy
-from gateway.last_good import LastGood
+from gateway.application.last_good import LastGood
 
 START_DEADLINE_S = 30.0
 TRIES = 200

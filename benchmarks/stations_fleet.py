@@ -24,9 +24,9 @@ from controlplane.domain.services import Cluster, Endpoint, Service, StrategyNam
 from controlplane.domain.snapshot import Section, Snapshot
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 from gateway.diverter.diverter import FILE_NAME, MAGIC, services_of
-from gateway.policy_file import policy_file
-from gateway.polling import Fetched
-from gateway.section_file import SectionFile
+from gateway.last_good.policy_file import policy_file
+from gateway.last_good.polling import Fetched
+from gateway.last_good.section_file import SectionFile
 
 STATIONS = 3_111
 # Shares of the six regions in a morning: two send most of it.

@@ -70,7 +70,7 @@ def _run(arguments: Sequence[str]) -> None:
     import uvloop
 
     from gateway.admission_agent import AdmissionAgent
-    from gateway.run_command import run_options
+    from gateway.commands.run import run_options
 
     # Its loop answers twice as many requests as the usual one.
     uvloop.run(_until_signal(AdmissionAgent(run_options(arguments)).run()))
@@ -88,27 +88,27 @@ def _divert(arguments: Sequence[str]) -> None:
 def _sales(arguments: Sequence[str]) -> None:
     import uvloop
 
+    from gateway.commands.sales import sales_options
     from gateway.sale_agent import SaleAgent
-    from gateway.sales_command import sales_options
 
     uvloop.run(_until_signal(SaleAgent(sales_options(arguments)).run()))
 
 
 def _wiring(arguments: Sequence[str]) -> None:
-    from gateway.wiring_command import wiring
+    from gateway.commands.wiring import wiring
 
     print(wiring(arguments), end="")
 
 
 def _cache(arguments: Sequence[str]) -> None:
-    from gateway.agent import Agent
-    from gateway.cache_command import cache_options
+    from gateway.commands.cache import cache_options
+    from gateway.xds_cache.agent import Agent
 
     asyncio.run(_until_signal(Agent(cache_options(arguments)).run()))
 
 
 def _route(arguments: Sequence[str]) -> None:
-    from gateway.route_command import route
+    from gateway.commands.route import route
 
     print(route(arguments))
 

@@ -20,11 +20,11 @@ from gateway.admission.surroundings import Surroundings
 from gateway.admission.watching import CountsAndLines
 from gateway.admission_options import AdmissionOptions
 from gateway.forward_auth.door import ForwardAuthDoor
-from gateway.policy_file import policy_file
+from gateway.last_good.policy_file import policy_file
+from gateway.last_good.route_file import route_file
+from gateway.last_good.section_keeper import SectionKeeper
 from gateway.policy_reporting import PolicyReporter
 from gateway.proxy_door import ProxyDoor
-from gateway.route_file import route_file
-from gateway.section_keeper import SectionKeeper
 from gateway.state.redis.link import RedisLink
 from gateway.state.shared import in_memory, in_redis
 from gateway.status_door import StatusDoor

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from gateway.admission.judging import Known
 from gateway.forward_auth.door import DoorOptions
+from gateway.last_good.polling import Source
 from gateway.options import Place
-from gateway.polling import Source
 from gateway.proxy_door import ProxyDoorOptions
 from gateway.state.redis.link import RedisOptions
 

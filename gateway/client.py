@@ -22,12 +22,12 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from controlplane.domain.instances.placement import EVERY_VERSION
-from gateway.client_options import ClientOptions
-from gateway.lease import Lease
-from gateway.retrying import Tries
-from gateway.rotation import Wish
+from gateway.application.lease import Lease
+from gateway.application.options import ClientOptions
+from gateway.application.retrying import Tries
+from gateway.application.rotation import Wish
+from gateway.application.session import Session
 from gateway.routing import Answer, Question
-from gateway.session import Session
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controlplane.domain.errors import Invalid, Refused
-from gateway.polling import Source
+from gateway.last_good.polling import Source
 
 Place = tuple[str, int]
 LAST_PORT = 65_535

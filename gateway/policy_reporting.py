@@ -12,7 +12,7 @@ import httpx
 import structlog
 
 from controlplane.domain.errors import Retryable
-from gateway.polling import Source
+from gateway.last_good.polling import Source
 
 CALL_S = 5.0
 # The control plane forgets who was not heard for an hour.

@@ -12,15 +12,15 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from controlplane.domain.admission.asking import Asked
 from gateway.admission.enforcing import Answer
 from gateway.admission.judging import Judge
-from gateway.client_options import ClientOptions
+from gateway.application.options import ClientOptions
+from gateway.application.session import Session
+from gateway.last_good.polling import Source
 from gateway.options import Place
-from gateway.polling import Source
 from gateway.proxy.fetching import Fetcher
 from gateway.proxy.forwarding import FAILURES
 from gateway.proxy.options import ProxyOptions
 from gateway.proxy.proxy import Proxy
 from gateway.proxy.upstreams import Upstreams
-from gateway.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

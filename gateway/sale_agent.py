@@ -18,10 +18,10 @@ from gateway.admission.flash_sale.host import SaleHost
 from gateway.admission.flash_sale.sale_metrics import SaleMetrics
 from gateway.admission.opening_options import OpeningOptions
 from gateway.direct_http import DirectServer
+from gateway.last_good.policy_file import policy_file
+from gateway.last_good.polling import Source
+from gateway.last_good.section_keeper import SectionKeeper
 from gateway.options import Place
-from gateway.policy_file import policy_file
-from gateway.polling import Source
-from gateway.section_keeper import SectionKeeper
 from gateway.state.redis.link import RedisLink, RedisOptions
 from gateway.state.shared import in_memory, in_redis
 from gateway.status_door import StatusDoor

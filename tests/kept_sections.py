@@ -5,8 +5,8 @@ from pathlib import Path
 from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.snapshot import Section
 from controlplane.domain.topology import Fleet
-from gateway.policy_file import policy_file
-from gateway.polling import Fetched
+from gateway.last_good.policy_file import policy_file
+from gateway.last_good.polling import Fetched
 
 
 def keep_policies(fleet: Fleet, folder: Path) -> None:

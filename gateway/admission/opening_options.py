@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.polling import Source
+from gateway.last_good.polling import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,9 +22,9 @@ from gateway.diverter.door import LoadDoor
 from gateway.diverter.options import DiverterOptions
 from gateway.diverter.servers import Servers
 from gateway.diverter.station import Counts, Post, Station
-from gateway.policy_file import policy_file
-from gateway.section_file import SectionFile
-from gateway.section_keeper import SectionKeeper
+from gateway.last_good.policy_file import policy_file
+from gateway.last_good.section_file import SectionFile
+from gateway.last_good.section_keeper import SectionKeeper
 from gateway.status_door import StatusDoor
 
 log = structlog.get_logger()

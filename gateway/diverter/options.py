@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controlplane.domain.errors import Invalid
+from gateway.last_good.polling import Source
 from gateway.options import Place, place, require_loopback
-from gateway.polling import Source
 
 EXAMPLE = """example:
   python -m gateway divert --service stations --listen 0.0.0.0:7000 \\

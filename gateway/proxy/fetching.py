@@ -9,12 +9,12 @@ from controlplane.domain.routing.matching.request import REQUEST_ID, Request
 from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.route import Route
 from gateway.admission.enforcing import Answer
+from gateway.application.rotation import Wish
+from gateway.application.session import Session
 from gateway.proxy.actions import Forward, action, changed_lines
 from gateway.proxy.forwarding import FAILURES
 from gateway.proxy.relaying import whole
 from gateway.proxy.upstreams import Upstreams, headers_of
-from gateway.rotation import Wish
-from gateway.session import Session
 
 # Longer answers are a failure: they are held in memory whole.
 MOST_BYTES = 67_108_864

@@ -11,15 +11,15 @@ from aiohttp import web
 from controlplane.domain.instances.placement import EVERY_VERSION
 from controlplane.domain.routing.matching.request import REQUEST_ID, STICKY_COOKIE
 from gateway.admission.enforcing import Answer, Headers, Outcome, Ruling
-from gateway.lease import Lease
+from gateway.application.lease import Lease
+from gateway.application.retrying import Tries
+from gateway.application.session import Session
 from gateway.proxy.actions import Forward, changed_lines
 from gateway.proxy.answers import SERVER, last_response, problem, response
 from gateway.proxy.head import Judged
 from gateway.proxy.options import ProxyOptions
 from gateway.proxy.relaying import ClientGone, Copy, Upload, download
 from gateway.proxy.upstreams import Upstreams, headers_of
-from gateway.retrying import Tries
-from gateway.session import Session
 
 STICKY_ATTRIBUTES = "Path=/; HttpOnly; SameSite=Lax"
 # Who may be asked again elsewhere after a failure (RFC 9110, section 9.2.2), without a body.

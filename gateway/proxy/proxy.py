@@ -21,6 +21,7 @@ from controlplane.domain.routing.matching.request import Request
 from gateway.admission.enforcing import Answer, Ruling
 from gateway.admission.judging import without
 from gateway.admission.usual_answers import usual
+from gateway.application.session import Session
 from gateway.proxy.actions import Forward, action
 from gateway.proxy.answers import last_response, problem, response
 from gateway.proxy.forwarding import Exchange, Forwarder
@@ -29,7 +30,6 @@ from gateway.proxy.listening import Listener
 from gateway.proxy.options import ProxyOptions
 from gateway.proxy.relaying import ClientGone, Upload
 from gateway.proxy.upstreams import Upstreams
-from gateway.session import Session
 
 log = structlog.get_logger()
 

@@ -8,7 +8,7 @@ from yarl import URL
 
 from controlplane.domain.routing.matching.request import Request
 from gateway.admission.enforcing import Headers
-from gateway.lease import Lease
+from gateway.application.lease import Lease
 from gateway.proxy.head import HOP_BY_HOP
 from gateway.proxy.options import ProxyOptions
 

@@ -14,9 +14,9 @@ import pytest
 
 from benchmarks.free_ports import free_ports
 from benchmarks.live_envoy import Child, backend
+from gateway.application.lease import Lease
+from gateway.application.options import ClientOptions
 from gateway.client import AsyncClient
-from gateway.client_options import ClientOptions
-from gateway.lease import Lease
 from gateway.routing import Question
 from tests.acceptance.served import GROUP, Site, site_in, until
 

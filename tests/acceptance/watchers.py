@@ -15,9 +15,9 @@ import orjson
 
 from controlplane.domain.errors import ControlPlaneError, Refused
 from controlplane.domain.xds import ResourceType
-from gateway.cache import CachedResponse
 from gateway.options import AgentOptions
-from gateway.upstream import Upstream
+from gateway.xds_cache.cache import CachedResponse
+from gateway.xds_cache.upstream import Upstream
 
 PAUSE_S = 0.02
 

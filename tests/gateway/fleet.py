@@ -24,8 +24,8 @@ from controlplane.domain.services import (
 )
 from controlplane.domain.snapshot import encode
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
-from gateway.client_options import ClientOptions
-from gateway.last_good import Configuration, LastGood, configuration
+from gateway.application.last_good import Configuration, LastGood, configuration
+from gateway.application.options import ClientOptions
 
 GROUP = "edge"
 SHARES = {"east": 0.8, "west": 0.2}

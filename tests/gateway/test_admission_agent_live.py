@@ -13,7 +13,7 @@ from benchmarks.live_agent import leave, live_agent
 from controlplane.domain.admission.policy import Attachment, Policy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
-from gateway.last_good import LastGood
+from gateway.application.last_good import LastGood
 from tests.gateway import fleet as fleets
 from tests.live_proxies import until_listens
 from tests.redis_server import redis_server

@@ -14,11 +14,11 @@ import pytest
 from controlplane.domain.errors import NotFound, Retryable
 from controlplane.domain.instances.placement import EVERY_VERSION
 from controlplane.domain.services import HealthCheck, RetryPolicy
+from gateway.application.lease import Lease
+from gateway.application.retrying import Tries
+from gateway.application.tally import Outcome
 from gateway.client import AsyncClient, Client
-from gateway.lease import Lease
-from gateway.retrying import Tries
 from gateway.routing import Question
-from gateway.tally import Outcome
 from tests.gateway.fleet import (
     Instances,
     configured,

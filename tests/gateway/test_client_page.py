@@ -12,11 +12,11 @@ import pytest
 from benchmarks.free_ports import free_port
 from controlplane.domain.access import AccessRole
 from controlplane.domain.services import Endpoint
-from gateway.client_options import ClientOptions
+from gateway.application.options import ClientOptions
 from tests.api.house import House
 from tests.builders import fleet
+from tests.gateway.application.test_client_polling import served
 from tests.gateway.fleet import instances
-from tests.gateway.test_client_polling import served
 
 PAGE = (Path(__file__).parents[2] / "docs" / "application-client.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<text>.*?)```\n", re.DOTALL)

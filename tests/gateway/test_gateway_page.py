@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from controlplane.api.fleet_document.parsing import parse
-from gateway.run_command import run_options
-from gateway.wiring_command import PLANES, wiring
+from gateway.commands.run import run_options
+from gateway.commands.wiring import PLANES, wiring
 
 PAGE = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text(encoding="utf-8")
 OPTION = re.compile(r"--[a-z][a-z-]+")

@@ -9,8 +9,8 @@ from typing import Any
 
 from aiohttp import web
 
+from gateway.last_good.polling import Source
 from gateway.policy_reporting import PolicyReporter
-from gateway.polling import Source
 
 VERSION = "a" * 64
 

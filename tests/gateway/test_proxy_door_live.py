@@ -11,7 +11,7 @@ from benchmarks.live_agent import leave, live_agent
 from controlplane.domain.admission.policy import Attachment, Policy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy
 from controlplane.domain.services import LoadBalancing
-from gateway.last_good import LastGood
+from gateway.application.last_good import LastGood
 from tests.gateway import fleet as fleets
 
 ONCE = Policy(

@@ -19,7 +19,7 @@ from controlplane.domain.admission.flash_sale.life import Opening
 from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
 from controlplane.domain.errors import ControlPlaneError, Invalid, Refused, Retryable
 from gateway.admission.opening_options import OpeningOptions
-from gateway.whole_file import read_whole, sync_folder, write_whole
+from gateway.last_good.whole_file import read_whole, sync_folder, write_whole
 
 log = structlog.get_logger()
 

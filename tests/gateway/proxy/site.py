@@ -24,10 +24,10 @@ from controlplane.domain.services import (
 )
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
 from gateway.admission.enforcing import ADMITTED_RULING, Ruling
+from gateway.application.session import Session
 from gateway.proxy.forwarding import FAILURES
 from gateway.proxy.options import ProxyOptions
 from gateway.proxy.proxy import Proxy
-from gateway.session import Session
 from tests.gateway.fleet import GROUP, keep, options
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

@@ -7,7 +7,7 @@ import yaml
 
 from controlplane.domain.errors import Invalid
 from gateway.admission.session_queue.signing import new_key
-from gateway.wiring_command import wiring
+from gateway.commands.wiring import wiring
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from gateway.admission.flash_sale.host import SaleHost
 from gateway.admission.flash_sale.stock import Stock
 from gateway.admission.opening_options import OpeningOptions
 from gateway.direct_http import Call
-from gateway.polling import Source
+from gateway.last_good.polling import Source
 from gateway.state.shared import SharedState, in_memory
 from tests.gateway.admission.flash_sale.shop_server import ShopServer, shop_server
 

@@ -16,7 +16,7 @@ from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
 from gateway.admission.flash_sale.opening import OpeningKeeper
 from gateway.admission.opening_options import OpeningOptions
 from gateway.direct_http import Call, DirectServer, wire
-from gateway.polling import Source
+from gateway.last_good.polling import Source
 
 
 @dataclass(slots=True)
