@@ -252,6 +252,17 @@ class Console:
         self.enter(self.serve.token)
         expect(self.page.locator("#connection")).to_have_text("live")
 
+    def until_it_fits(self) -> None:
+        """Until nothing is wider than the window: charts take their width when they are in the page.
+
+        Asked from here again and again: what asks inside the page is a string that it must not run.
+        """
+        widths = "[document.documentElement.scrollWidth, window.innerWidth]"
+        deadline = time.monotonic() + WAIT_MS / 1000
+        while len(set(found := self.page.evaluate(widths))) > 1:
+            assert time.monotonic() < deadline, f"page and window are {found} pixels wide"
+            self.page.wait_for_timeout(50)
+
     def share(self, service: str, center: str) -> str:
         """The selector of a share in the table of weights."""
         return f"#weights tr:has-text('{service}'):has-text('{center}') .share strong"

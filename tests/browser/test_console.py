@@ -86,8 +86,7 @@ def test_what_is_wrong_appears_and_clears_by_itself(console: Console) -> None:
 def test_a_phone_shows_everything_without_scrolling_sideways(console: Console) -> None:
     console.open()
     expect(console.page.locator("#time-chart")).to_be_visible()
-    widths = "[document.documentElement.scrollWidth, window.innerWidth]"
-    assert console.page.evaluate(widths) == [390, 390]
+    console.until_it_fits()
     edges = "[...document.querySelectorAll('td')].map((td) => td.getBoundingClientRect().right)"
     assert max(console.page.evaluate(edges)) <= 390
 

@@ -60,5 +60,4 @@ def test_models_on_a_phone_in_chinese_without_the_right_to_promote(console: Cons
     expect(page.locator("#model-report h2", has_text="响应时间与比例")).to_be_visible()
     expect(page.locator("#moving")).to_be_hidden()
     expect(page.get_by_role("button", name=re.compile("提升"))).to_have_count(0)
-    # Charts take their width from the page once they are in it.
-    page.wait_for_function("document.documentElement.scrollWidth === 390")
+    console.until_it_fits()

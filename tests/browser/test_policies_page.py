@@ -43,4 +43,4 @@ def test_policies_on_a_phone_in_chinese(console: Console) -> None:
     page.get_by_role("button", name="中文").click()
     expect(page.locator("#policies-title")).to_have_text("策略")
     expect(page.locator("#policies tr", has_text="edge")).to_contain_text("强制执行")
-    page.wait_for_function("document.documentElement.scrollWidth === 390")
+    console.until_it_fits()

@@ -106,4 +106,4 @@ def test_routes_on_a_phone_in_chinese_page_by_page(console: Console) -> None:
     page.locator("#ask-url").fill("/a/7/x")
     page.get_by_role("button", name="解释").click()
     expect(page.locator("#got")).to_contain_text("r007")
-    page.wait_for_function("document.documentElement.scrollWidth === 390")
+    console.until_it_fits()
