@@ -253,7 +253,7 @@ class Console:
         expect(self.page.locator("#connection")).to_have_text("live")
 
     def until_it_fits(self) -> None:
-        """Until nothing is wider than the window: charts take their width when they are in the page.
+        """Until nothing is wider than the window: charts take their width once they are drawn.
 
         Asked from here again and again: what asks inside the page is a string that it must not run.
         """
