@@ -56,7 +56,7 @@ def retraining(services: ApiServices, settings: Settings) -> Retraining:
             jobs=services.jobs,
             models=services.models,
             samples=services.samples,
-            loop=services.loop,
+            decisions=lambda: services.loop.decisions,
         ),
         scaled_retraining(settings.retraining, settings.time_scale),
         services.instruments,

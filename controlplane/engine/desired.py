@@ -4,7 +4,6 @@ Pure functions, called by `loop` in a thread. A service that cannot be built is 
 service: it keeps the part that is published, everything else ships (laws 4 and 8).
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -21,7 +20,6 @@ from controlplane.domain.snapshot import (
     WeightsSection,
 )
 from controlplane.domain.topology import EVERYWHERE, Fleet, RegionShares
-from controlplane.domain.units import BASIS_POINTS
 from controlplane.engine.cycle import Facts, applied_shares, rows_in_force
 from controlplane.engine.faults import Fault, Step
 
@@ -34,36 +32,6 @@ class Desired:
 
     snapshot: Snapshot
     faults: tuple[Fault, ...] = ()
-
-
-def published_shares(snapshot: Snapshot | None) -> dict[str, dict[str, float]]:
-    """Service -> data centre -> share, as published; {} before the first snapshot.
-
-    Where source regions have splits of their own, it is the mean over those: how much comes from
-    each is not published.
-    """
-    shares: dict[str, dict[str, float]] = {}
-    for service, regions in _published(snapshot).items():
-        named = [split for region, split in regions.items() if region != EVERYWHERE]
-        splits = named or list(regions.values())
-        shares[service] = {
-            center: math.fsum(split[center] for split in splits) / len(splits)
-            for center in splits[0]
-        }
-    return shares
-
-
-def published_regions(snapshot: Snapshot | None) -> dict[str, RegionShares]:
-    """Service -> source region -> data centre -> share, where regions have splits of their own."""
-    return {name: found for name, found in _published(snapshot).items() if len(found) > 1}
-
-
-def _published(snapshot: Snapshot | None) -> dict[str, dict[str, dict[str, float]]]:
-    found: dict[str, dict[str, dict[str, float]]] = {}
-    for one in () if snapshot is None else snapshot.content.weights.weights:
-        split = {center: weight / BASIS_POINTS for center, weight in one.weights.items()}
-        found.setdefault(one.service, {})[one.source_region] = split
-    return found
 
 
 def desired(facts: Facts, made: Iterable[Decision], published: Snapshot | None) -> Desired:

@@ -26,6 +26,15 @@ FULL = "full"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """Who asks for a change of one item, why, and on top of which generation."""
+
+    author: Principal
+    reason: str = ""
+    expected_generation: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
     """A change of a few items that somebody asked for by name.
 

@@ -14,10 +14,10 @@ from controlplane.domain.findings import Observation, Source
 from controlplane.domain.routing.life.gates import Reading, Seen, Verdict, Word, verdict
 from controlplane.domain.routing.life.release import Life, Release
 from controlplane.domain.telemetry import Sample, ServiceWindow, mean, reading
-from controlplane.engine.desired import published_shares
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.publication import Publication
+from controlplane.engine.shares import published_shares
 from controlplane.engine.stages import Instruments
 from controlplane.ports.stores import FleetStore
 

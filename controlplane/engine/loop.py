@@ -22,7 +22,7 @@ from controlplane.domain.snapshot import Snapshot
 from controlplane.engine import regions
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.cycle import Facts, stamped
-from controlplane.engine.desired import Desired, desired, published_regions, published_shares
+from controlplane.engine.desired import Desired, desired
 from controlplane.engine.faults import Fault, Step, observed, subject_of
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.intake import Intake
@@ -34,6 +34,7 @@ from controlplane.engine.punctuality import Punctuality
 from controlplane.engine.records import Records
 from controlplane.engine.rulings import bereft, rule
 from controlplane.engine.shadow import Ladder, states_of, trials_of
+from controlplane.engine.shares import published_regions, published_shares
 from controlplane.engine.stages import Instruments, Stage
 from controlplane.engine.standing import Standing
 from controlplane.ports.stores import DecisionStore, SnapshotStore

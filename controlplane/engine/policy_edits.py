@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from controlplane.domain.admission.policy import Mode, Policy
 from controlplane.domain.errors import NotFound
 from controlplane.domain.topology import Fleet
-from controlplane.engine.fleet_change import Edit
+from controlplane.engine.fleet_change import Edit, Wish
 from controlplane.engine.fleets import FleetChange, Fleets
-from controlplane.engine.route_life import Wish
 
 
 @dataclass(frozen=True, slots=True)

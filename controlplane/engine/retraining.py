@@ -5,11 +5,13 @@ Level, not edge: what is due is due at every cycle until it has been tried.
 """
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import structlog
 
 from controlplane.domain.access import AccessRole, Principal
+from controlplane.domain.decisions import Decision
 from controlplane.domain.errors import Conflict, Retryable
 from controlplane.domain.features import CENTERS
 from controlplane.domain.jobs import JobTrigger
@@ -20,7 +22,6 @@ from controlplane.domain.strategies.situation import ACTIVE_ROLES
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.jobs import Jobs, Trainings
 from controlplane.engine.live_errors import LiveErrors
-from controlplane.engine.loop import ReconcileLoop
 from controlplane.engine.models import Models
 from controlplane.engine.stages import Instruments
 from controlplane.ports.stores import SampleStore
@@ -46,13 +47,17 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrainingParts:
-    """What it reads, and the queue that it fills."""
+    """What it reads, and the queue that it fills.
+
+    Attributes:
+        decisions: the newest one of each service, with the live errors of its model.
+    """
 
     fleets: Fleets
     jobs: Jobs
     models: Models
     samples: SampleStore
-    loop: ReconcileLoop
+    decisions: Callable[[], Mapping[str, Decision]]
 
 
 class Retraining:
@@ -129,7 +134,7 @@ class Retraining:
 
     def _errors_of(self, service: str, digest: str) -> tuple[float, ...]:
         """Live errors of the model in service; one that was demoted is wrong by definition."""
-        decision = self._parts.loop.decisions.get(service)
+        decision = self._parts.decisions().get(service)
         if decision is None:
             return ()
         if decision.state.demoted_model == digest:

@@ -6,7 +6,7 @@ step while their gates are open. What is declared changes through `fleets` alone
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from controlplane.domain.access import AccessRole, Principal
 from controlplane.domain.decisions import Trigger
@@ -19,7 +19,7 @@ from controlplane.domain.routing.life.release import Gray, Life, LifeEvent, Rele
 from controlplane.domain.routing.life.revision import RouteRevision
 from controlplane.domain.routing.route import Route
 from controlplane.domain.topology import Fleet
-from controlplane.engine.fleet_change import Edit
+from controlplane.engine.fleet_change import Edit, Wish
 from controlplane.engine.fleets import FleetChange
 from controlplane.engine.gray_releases import GrayReleases, RouteParts
 from controlplane.engine.route_edits import (
@@ -38,15 +38,6 @@ from controlplane.ports.stores import StoredFleet
 LOOK_S = 0.2
 # Among so many newest revisions of a route is one that is no gray release.
 RECENT = 50
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """Who asks for a change of one route, why, and on top of which generation."""
-
-    author: Principal
-    reason: str = ""
-    expected_generation: int | None = None
 
 
 class RouteLife:

@@ -1,13 +1,41 @@
-"""The shares in force by service, and since when, as the suspicion guard reads them."""
+"""The shares in force by service: as they are published, and since when.
 
+The loop, gates of releases and of changes, and the suspicion guard read them.
+"""
+
+import math
 from collections.abc import Callable, Collection, Mapping
 
+from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.suspicion.past import InForce
-from controlplane.engine.desired import published_regions, published_shares
+from controlplane.domain.topology import EVERYWHERE, RegionShares
+from controlplane.domain.units import BASIS_POINTS
 from controlplane.engine.publication import Publication
 
 # Earlier shares that are remembered: a hot service moves once in a cycle of five periods.
 KEPT = 8
+
+
+def published_shares(snapshot: Snapshot | None) -> dict[str, dict[str, float]]:
+    """Service -> data centre -> share, as published; {} before the first snapshot.
+
+    Where source regions have splits of their own, it is the mean over those: how much comes from
+    each is not published.
+    """
+    shares: dict[str, dict[str, float]] = {}
+    for service, regions in _published(snapshot).items():
+        named = [split for region, split in regions.items() if region != EVERYWHERE]
+        splits = named or list(regions.values())
+        shares[service] = {
+            center: math.fsum(split[center] for split in splits) / len(splits)
+            for center in splits[0]
+        }
+    return shares
+
+
+def published_regions(snapshot: Snapshot | None) -> dict[str, RegionShares]:
+    """Service -> source region -> data centre -> share, where regions have splits of their own."""
+    return {name: found for name, found in _published(snapshot).items() if len(found) > 1}
 
 
 class SharesInForce:
@@ -65,3 +93,11 @@ class SharesInForce:
         if before is not None:
             split = InForce(since_s=self._moved_s[name], shares=before)
             self._earlier[name] = (*self._earlier.get(name, ()), split)[-KEPT:]
+
+
+def _published(snapshot: Snapshot | None) -> dict[str, dict[str, dict[str, float]]]:
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for one in () if snapshot is None else snapshot.content.weights.weights:
+        split = {center: weight / BASIS_POINTS for center, weight in one.weights.items()}
+        found.setdefault(one.service, {})[one.source_region] = split
+    return found

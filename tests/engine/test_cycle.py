@@ -10,7 +10,8 @@ from controlplane.domain.services import StrategyName
 from controlplane.domain.telemetry import ServiceWindow, extended
 from controlplane.engine.cadence import Cadence, scaled
 from controlplane.engine.cycle import Facts, applied_shares, decide, situate, stamped
-from controlplane.engine.desired import desired, published_shares
+from controlplane.engine.desired import desired
+from controlplane.engine.shares import published_shares
 from tests.builders import fleet, sample, service
 
 NOW_S = 1_000.0

@@ -33,7 +33,7 @@ async def learning(rig: Rig, *names: str) -> tuple[Bench, Retraining]:
         jobs=b.jobs,
         models=rig.models,
         samples=rig.stores.samples,
-        loop=rig.loop,
+        decisions=lambda: rig.loop.decisions,
     )
     return b, Retraining(parts, RetrainingLimits(), rig.instruments)
 

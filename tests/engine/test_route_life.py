@@ -11,9 +11,10 @@ from controlplane.domain.routing.life.release import Gate, Gray, GrayBy, GraySte
 from controlplane.domain.routing.route import Cohort, Condition, PathMatch, Route, RouteCheck
 from controlplane.domain.snapshot import Section
 from controlplane.domain.topology import Fleet
+from controlplane.engine.fleet_change import Wish
 from controlplane.engine.gray_releases import RouteParts
 from controlplane.engine.route_edits import RouteItem
-from controlplane.engine.route_life import RouteLife, Wish
+from controlplane.engine.route_life import RouteLife
 from tests.builders import OPERATOR, fleet, sample, service
 from tests.engine.rig import Rig
 

@@ -9,9 +9,9 @@ from controlplane.domain.operations.changes import Change, Seen
 from controlplane.domain.telemetry import Sample, ServiceWindow, mean, reading
 from controlplane.domain.topology import Fleet, resolved
 from controlplane.engine.delivery import Courier, DeliveryState
-from controlplane.engine.desired import published_shares
 from controlplane.engine.fleets import Fleets
 from controlplane.engine.publication import Publication
+from controlplane.engine.shares import published_shares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
