@@ -29,7 +29,7 @@ from controlplane.domain.health.budget import ProbeBudget
 from controlplane.domain.health.checks import Verdict
 from controlplane.domain.health.picture import EndpointKey
 from controlplane.domain.services import CheckKind, HealthCheck
-from controlplane.engine.probing import Prober
+from controlplane.engine.health.probing import Prober
 from controlplane.ports.health import Checker
 
 CHECK = HealthCheck()

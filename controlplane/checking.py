@@ -14,9 +14,9 @@ from controlplane.domain.health.judging import ClusterKey
 from controlplane.domain.health.picture import EndpointKey
 from controlplane.domain.services import CheckKind
 from controlplane.domain.topology import Fleet
-from controlplane.engine.fleets import Fleets
-from controlplane.engine.health import HealthParts, HealthRules, HealthWatch
-from controlplane.engine.probing import Prober
+from controlplane.engine.fleet.fleets import Fleets
+from controlplane.engine.health.probing import Prober
+from controlplane.engine.health.watch import HealthParts, HealthRules, HealthWatch
 from controlplane.engine.stages import Instruments
 from controlplane.ports.health import Checker, HealthStore
 from controlplane.settings import Settings

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from controlplane.adapters.sql.stores import SqlStores
 from controlplane.api.dependencies import ApiServices
-from controlplane.engine.delivery import Courier
-from controlplane.engine.evacuation import Evacuations
-from controlplane.engine.intent_course import IntentParts, scaled
-from controlplane.engine.intent_register import IntentRegister
-from controlplane.engine.intents import Intents
-from controlplane.engine.loop import LoopParts
+from controlplane.engine.intents.course import IntentParts, scaled
+from controlplane.engine.intents.evacuation import Evacuations
+from controlplane.engine.intents.intents import Intents
+from controlplane.engine.intents.register import IntentRegister
+from controlplane.engine.publishing.couriers import Courier
+from controlplane.engine.reconciling.loop import LoopParts
 from controlplane.engine.stages import Instruments
 from controlplane.settings import Settings
 

@@ -11,9 +11,7 @@ from controlplane.domain.operations.listening import check_together
 from controlplane.domain.operations.scenarios import Scenario, ScenarioRun
 from controlplane.domain.operations.webhooks import Webhook, audited
 from controlplane.engine.cadence import scaled
-from controlplane.engine.delivery import Courier
-from controlplane.engine.intents import Intents
-from controlplane.engine.loop import LoopParts
+from controlplane.engine.intents.intents import Intents
 from controlplane.engine.operations.alerts import AlertParts, Alerts
 from controlplane.engine.operations.change_metrics import ChangeSources
 from controlplane.engine.operations.changes import ChangeParts, Changes
@@ -26,6 +24,8 @@ from controlplane.engine.operations.sales import SaleParts, Sales
 from controlplane.engine.operations.scenarios import ScenarioParts, Scenarios
 from controlplane.engine.operations.watch import Watch, WatchParts
 from controlplane.engine.operations.webhooks import Messenger, WebhookParts
+from controlplane.engine.publishing.couriers import Courier
+from controlplane.engine.reconciling.loop import LoopParts
 from controlplane.engine.stages import Instruments
 from controlplane.ports.operations import Carrier, OperationStores
 from controlplane.ports.stores import AuditLog

@@ -20,8 +20,8 @@ from controlplane.domain.health.limits import HealthLimits
 from controlplane.domain.retraining import RetrainingLimits
 from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.engine.cadence import Cadence
-from controlplane.engine.evacuation import EvacuationRules
-from controlplane.engine.intent_course import IntentTimes
+from controlplane.engine.intents.course import IntentTimes
+from controlplane.engine.intents.evacuation import EvacuationRules
 
 PREFIX = "SIGNALBOX_"
 # Read by the command line, not by the service.

@@ -10,12 +10,12 @@ from controlplane.adapters.trainer import ProcessTrainer
 from controlplane.api.dependencies import ApiServices
 from controlplane.domain.retraining import scaled as scaled_retraining
 from controlplane.engine.cadence import scaled as scaled_cadence
-from controlplane.engine.history import History
-from controlplane.engine.jobs import JobParts, Jobs
-from controlplane.engine.loop import LoopParts
-from controlplane.engine.retraining import Retraining, RetrainingParts
+from controlplane.engine.learning.jobs import JobParts, Jobs
+from controlplane.engine.learning.retraining import Retraining, RetrainingParts
+from controlplane.engine.learning.workshop import Workshop, WorkshopParts, WorkshopRules
+from controlplane.engine.reconciling.loop import LoopParts
+from controlplane.engine.samples.history import History
 from controlplane.engine.stages import Instruments
-from controlplane.engine.workshop import Workshop, WorkshopParts, WorkshopRules
 from controlplane.settings import Settings
 
 

@@ -31,34 +31,34 @@ from controlplane.domain.suspicion.limits import scaled as scaled_suspicion
 from controlplane.emergencies import evacuations, intents
 from controlplane.engine.access import Access
 from controlplane.engine.cadence import scaled as scaled_cadence
-from controlplane.engine.consumers import Consumers
-from controlplane.engine.delivery import Courier
+from controlplane.engine.consumers.policy_reports import PolicyReports
+from controlplane.engine.consumers.seen import Consumers
+from controlplane.engine.deciding.replay import Replays
 from controlplane.engine.errands import Errand
-from controlplane.engine.evacuation import Evacuations
-from controlplane.engine.fleet_guard import FleetGuard
-from controlplane.engine.fleets import Fleets
-from controlplane.engine.following import Following
-from controlplane.engine.gray_releases import RouteParts
-from controlplane.engine.health import HealthWatch
-from controlplane.engine.history import History
-from controlplane.engine.intake import Intake
-from controlplane.engine.loop import LoopParts, ReconcileLoop
-from controlplane.engine.models import Models
+from controlplane.engine.fleet.fleets import Fleets
+from controlplane.engine.fleet.guard import FleetGuard
+from controlplane.engine.health.watch import HealthWatch
+from controlplane.engine.intents.evacuation import Evacuations
+from controlplane.engine.learning.models import Models
+from controlplane.engine.learning.reports import Reports
 from controlplane.engine.operations.office import Office
 from controlplane.engine.patience import patiently
 from controlplane.engine.pokes import Pokes
-from controlplane.engine.policy_reports import PolicyReports
-from controlplane.engine.publication import Publication
-from controlplane.engine.pull import Puller, PullParts, PullTimes
-from controlplane.engine.records import Records
-from controlplane.engine.replay import Replays
-from controlplane.engine.reports import Reports
+from controlplane.engine.publishing.couriers import Courier
+from controlplane.engine.publishing.following import Following
+from controlplane.engine.publishing.publication import Publication
+from controlplane.engine.reconciling.loop import LoopParts, ReconcileLoop
+from controlplane.engine.reconciling.records import Records
 from controlplane.engine.retention import DAY_S, Retention, RetentionStores, RetentionTimes
-from controlplane.engine.route_life import RouteLife
+from controlplane.engine.routes.gray_releases import RouteParts
+from controlplane.engine.routes.life import RouteLife
+from controlplane.engine.samples.history import History
+from controlplane.engine.samples.intake import Intake
+from controlplane.engine.samples.pull import Puller, PullParts, PullTimes
+from controlplane.engine.samples.suspicion import SuspicionRules, Suspicions
 from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
 from controlplane.engine.supervision import Supervisor
-from controlplane.engine.suspicion import SuspicionRules, Suspicions
 from controlplane.operations import Acting, Ground, office
 from controlplane.ports.outside import DataPlane
 from controlplane.proxies import envoy_plane, proxy_planes, renderings

@@ -6,9 +6,9 @@ from controlplane.domain.errors import Retryable
 from controlplane.domain.health.limits import HealthLimits
 from controlplane.domain.health.picture import EndpointKey, Health
 from controlplane.domain.services import CheckKind, HealthCheck
-from controlplane.engine.fleets import Fleets
-from controlplane.engine.health import HealthParts, HealthRules, HealthWatch
-from controlplane.engine.probing import Prober
+from controlplane.engine.fleet.fleets import Fleets
+from controlplane.engine.health.probing import Prober
+from controlplane.engine.health.watch import HealthParts, HealthRules, HealthWatch
 from controlplane.engine.stages import Instruments
 
 

@@ -4,9 +4,9 @@ import asyncio
 from dataclasses import dataclass, field
 
 from controlplane.domain.sources import Answer, DeclaredSource, Point
-from controlplane.engine.fleets import Fleets
-from controlplane.engine.intake import Intake
-from controlplane.engine.pull import Puller, PullParts, PullTimes
+from controlplane.engine.fleet.fleets import Fleets
+from controlplane.engine.samples.intake import Intake
+from controlplane.engine.samples.pull import Puller, PullParts, PullTimes
 from controlplane.engine.stages import Instruments
 from tests import builders
 

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from controlplane.engine.fleets import Fleets
-from controlplane.engine.jobs import JobParts, Jobs
-from controlplane.engine.models import Models
+from controlplane.engine.fleet.fleets import Fleets
+from controlplane.engine.learning.jobs import JobParts, Jobs
+from controlplane.engine.learning.models import Models
+from controlplane.engine.learning.workshop import Workshop, WorkshopParts, WorkshopRules
 from controlplane.engine.stages import Instruments
-from controlplane.engine.workshop import Workshop, WorkshopParts, WorkshopRules
 from controlplane.ports.learning import Told, Trainer, TrainingOrder
 from controlplane.ports.stores import AuditLog, DecisionStore, JobStore, SampleStore
 

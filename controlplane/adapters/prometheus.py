@@ -1,9 +1,9 @@
 """Asks a Prometheus, or what speaks its HTTP API, one instant query at a time.
 
-Called by `engine.pull`, which owns deadlines and joins the answers. Outgoing addresses are those of
-the fleet; redirects, proxies of the environment and .netrc are not followed, and a credential goes
-to the origin only for which the settings name it. Answers are read up to a limit of bytes and
-series, and never trusted to be of the right shape.
+Called by `engine.samples.pull`, which owns deadlines and joins the answers. Outgoing addresses are
+those of the fleet; redirects, proxies of the environment and .netrc are not followed, and a
+credential goes to the origin only for which the settings name it. Answers are read up to a limit of
+bytes and series, and never trusted to be of the right shape.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Trains a model in a process of its own: `python -m training train`, at low priority.
 
-Called by `engine.jobs`, one training at a time. The data set goes to a file in a folder that
-belongs to this adapter alone; progress comes back as JSON lines. The process leads a group of its
-own, which is killed whole at the end, and it ends by itself when this process dies. Serving
+Called by `engine.learning.jobs`, one training at a time. The data set goes to a file in a folder
+that belongs to this adapter alone; progress comes back as JSON lines. The process leads a group of
+its own, which is killed whole at the end, and it ends by itself when this process dies. Serving
 imports neither torch nor the training package.
 """
 

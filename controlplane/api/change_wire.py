@@ -10,7 +10,7 @@ from controlplane.api.order_wire import Orders, Titled, order_in, order_out
 from controlplane.api.wire import Reason, Time, Wire, seconds, stamp, stamp_or_none
 from controlplane.domain.operations.change_gates import Gate
 from controlplane.domain.operations.changes import Change, ChangeState, OnExcess, Stage, Verdict
-from controlplane.engine.intent_course import IntentTimes
+from controlplane.engine.intents.course import IntentTimes
 
 
 class GateWire(Wire):

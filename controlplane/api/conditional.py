@@ -17,7 +17,7 @@ from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.matching.wire import FORMAT, encoded
 from controlplane.domain.snapshot import Section, Snapshot
-from controlplane.engine.publication import Publication
+from controlplane.engine.publishing.publication import Publication
 
 
 def tag(digest: str) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query
 
 from controlplane.api.wire import Wire
-from controlplane.engine.fleets import FleetChange
+from controlplane.engine.fleet.fleets import FleetChange
 
 YAML = "application/yaml"
 JSON = "application/json"

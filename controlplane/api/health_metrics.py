@@ -8,7 +8,7 @@ from prometheus_client.metrics_core import Metric
 
 from controlplane.domain.health.picture import ObserverState
 from controlplane.domain.health.states import CenterState, EndpointState
-from controlplane.engine.health import HealthWatch
+from controlplane.engine.health.watch import HealthWatch
 
 
 def health_families(health: HealthWatch) -> Iterator[Metric]:

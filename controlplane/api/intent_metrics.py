@@ -7,7 +7,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from controlplane.domain.intents.intent import IntentKind, IntentState
-from controlplane.engine.intents import Intents
+from controlplane.engine.intents.intents import Intents
 
 STATES = tuple(state for state in IntentState if state is not IntentState.ENDED)
 

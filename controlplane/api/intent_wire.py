@@ -24,10 +24,10 @@ from controlplane.domain.intents.intent import (
     Wanted,
 )
 from controlplane.domain.intents.rules import LONGEST_RAMP_S
-from controlplane.engine.delivery import DeliveryState
-from controlplane.engine.intent_course import IntentTimes
-from controlplane.engine.intent_plans import Forecast
-from controlplane.engine.intent_progress import Progress
+from controlplane.engine.intents.course import IntentTimes
+from controlplane.engine.intents.plans import Forecast
+from controlplane.engine.intents.progress import Progress
+from controlplane.engine.publishing.couriers import DeliveryState
 
 Name = Annotated[StrictStr, Field(max_length=128)]
 Why = Annotated[

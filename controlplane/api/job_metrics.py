@@ -7,7 +7,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from controlplane.domain.jobs import FINAL, JobState
-from controlplane.engine.jobs import Jobs
+from controlplane.engine.learning.jobs import Jobs
 
 
 def job_families(jobs: Jobs) -> Iterator[Metric]:

@@ -27,8 +27,8 @@ from controlplane.api.policy_metrics import policy_families
 from controlplane.api.source_metrics import source_families
 from controlplane.domain.findings import Severity, Source
 from controlplane.domain.guardrails.state import Outcome as Verdict
-from controlplane.engine.delivery import DeliveryState
-from controlplane.engine.outcomes import Outcome
+from controlplane.engine.consumers.outcomes import Outcome
+from controlplane.engine.publishing.couriers import DeliveryState
 from controlplane.ports.outside import PlaneNode
 
 MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4

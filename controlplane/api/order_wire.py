@@ -13,7 +13,7 @@ from controlplane.api.intent_wire import IntentIn, PresetWire, TargetWire
 from controlplane.api.wire import Text, Wire
 from controlplane.domain.intents import rules
 from controlplane.domain.intents.intent import Wanted
-from controlplane.engine.intent_course import IntentTimes
+from controlplane.engine.intents.course import IntentTimes
 from controlplane.engine.operations.items import digest_of
 
 Named = Annotated[

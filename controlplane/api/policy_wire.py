@@ -19,7 +19,7 @@ from controlplane.domain.admission.asking import Decision, Verdict
 from controlplane.domain.admission.policy import KINDS, Mode, Policy, PolicyKind
 from controlplane.domain.admission.trial import Effect, Said
 from controlplane.domain.errors import Invalid
-from controlplane.engine.policy_reports import PolicyReport
+from controlplane.engine.consumers.policy_reports import PolicyReport
 
 MOST_UNREADABLE = 100
 MOST_NUMBER = 2**63

@@ -18,8 +18,8 @@ from controlplane.domain.routing.life.gates import Verdict
 from controlplane.domain.routing.life.release import Gate, Gray, GrayBy, GrayStep, Life, Release
 from controlplane.domain.routing.life.revision import RouteRevision
 from controlplane.domain.routing.route import WHOLE, Condition, Route
-from controlplane.engine.fleets import FleetChange
-from controlplane.engine.route_edits import MOST_STEPS, RouteItem
+from controlplane.engine.fleet.fleets import FleetChange
+from controlplane.engine.routes.edits import MOST_STEPS, RouteItem
 
 Document = dict[str, Any]
 _CONFLICTS: Mapping[ConflictKind, str] = {

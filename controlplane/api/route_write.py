@@ -16,9 +16,9 @@ from controlplane.api.dependencies import Operator, Services
 from controlplane.api.fleet_document.reading import NAME
 from controlplane.api.idempotency import Repeatable
 from controlplane.api.route_wire import RouteChangeOut, change_of
-from controlplane.engine.fleet_change import Wish
-from controlplane.engine.fleets import FleetChange
-from controlplane.engine.route_life import RouteLife
+from controlplane.engine.fleet.change import Wish
+from controlplane.engine.fleet.fleets import FleetChange
+from controlplane.engine.routes.life import RouteLife
 
 RouteId = Annotated[str, Path(pattern=rf"^{NAME.pattern}$", description="The route's id.")]
 

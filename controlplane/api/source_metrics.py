@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from controlplane.engine.pull import Puller, PullOutcome, silent_s
+from controlplane.engine.samples.pull import Puller, PullOutcome, silent_s
 
 
 def source_families(puller: Puller, now_s: float) -> Iterator[Metric]:

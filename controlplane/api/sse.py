@@ -13,7 +13,7 @@ import orjson
 from controlplane.domain.decisions import Decision
 from controlplane.domain.errors import Refused, Retryable
 from controlplane.domain.snapshot import Snapshot
-from controlplane.engine.publication import Publication
+from controlplane.engine.publishing.publication import Publication
 
 MEDIA_TYPE = "text/event-stream"
 HEARTBEAT = b": alive\n\n"

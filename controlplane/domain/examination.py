@@ -2,7 +2,7 @@
 
 The rows of a training cannot tell that all of them are in another unit, or that the two centres
 were exchanged throughout: such a model fits them perfectly. The champion can. Read by
-`engine.models` when a model is registered and when it is promoted.
+`engine.learning.models` when a model is registered and when it is promoted.
 """
 
 import math

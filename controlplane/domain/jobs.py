@@ -1,7 +1,7 @@
 """Jobs: work that takes longer than a request, as records with a state table.
 
-So far one kind, training a model. `engine.jobs` moves them along, the store keeps them, API and
-command line show them. Must never run anything.
+So far one kind, training a model. `engine.learning.jobs` moves them along, the store keeps them,
+API and command line show them. Must never run anything.
 """
 
 from dataclasses import dataclass, replace

@@ -1,9 +1,9 @@
 """Promotions: which model of a service has which alias, and the log of how it came to that.
 
-The log is append-only; aliases are what it comes to. `engine.models` writes it, the registry
-keeps it, the API shows it. A model is registered as `challenger`, proves itself as `shadow`
-beside the one that decides, and becomes `champion`. One whose examination failed stays out of
-the shadow.
+The log is append-only; aliases are what it comes to. `engine.learning.models` writes it, the
+registry keeps it, the API shows it. A model is registered as `challenger`, proves itself as
+`shadow` beside the one that decides, and becomes `champion`. One whose examination failed stays out
+of the shadow.
 """
 
 from collections.abc import Iterable, Mapping

@@ -4,7 +4,7 @@ Weekly: 90 % of the rows of the earlier training and all of the newest 48 hours 
 mean error of six cycles in a row is above 2.4 times the spread that the model in service had
 when it was made, or its errors have drifted slowly (`domain.drift`). That spread is part of the
 model, so damage done later cannot raise it. `benchmarks.drift` measures delays and false alarms.
-`engine.retraining` asks once a cycle.
+`engine.learning.retraining` asks once a cycle.
 """
 
 import hashlib

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import structlog
 
 from controlplane.domain.errors import Retryable
+from controlplane.engine.intents.standing import rollbacks
 from controlplane.engine.stages import Instruments, Stage
-from controlplane.engine.standing import rollbacks
 from controlplane.ports.stores import Expiring, IntentStore, MinuteStore, SnapshotStore
 
 log = structlog.get_logger(__name__)

@@ -16,31 +16,31 @@ from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.domain.topology import Fleet
 from controlplane.engine.access import Access, TokenRequest
 from controlplane.engine.cadence import Cadence
-from controlplane.engine.consumers import Consumers
-from controlplane.engine.delivery import Courier
-from controlplane.engine.fleet_guard import FleetGuard
-from controlplane.engine.fleets import Fleets
-from controlplane.engine.gray_releases import RouteParts
-from controlplane.engine.history import History
-from controlplane.engine.intake import Intake
-from controlplane.engine.intent_course import IntentParts
-from controlplane.engine.intent_register import IntentRegister
-from controlplane.engine.intents import Intents
-from controlplane.engine.jobs import Jobs
-from controlplane.engine.loop import LoopParts, ReconcileLoop
-from controlplane.engine.models import Models
+from controlplane.engine.consumers.policy_reports import PolicyReports
+from controlplane.engine.consumers.seen import Consumers
+from controlplane.engine.deciding.replay import Replays
+from controlplane.engine.fleet.fleets import Fleets
+from controlplane.engine.fleet.guard import FleetGuard
+from controlplane.engine.intents.course import IntentParts
+from controlplane.engine.intents.intents import Intents
+from controlplane.engine.intents.register import IntentRegister
+from controlplane.engine.intents.standing import Standing
+from controlplane.engine.learning.jobs import Jobs
+from controlplane.engine.learning.models import Models
+from controlplane.engine.learning.reports import Reports
 from controlplane.engine.operations.office import Office
 from controlplane.engine.pokes import Poke, Pokes
-from controlplane.engine.policy_reports import PolicyReports
-from controlplane.engine.publication import Publication
-from controlplane.engine.records import Records
-from controlplane.engine.replay import Replays
-from controlplane.engine.reports import Reports
-from controlplane.engine.route_life import RouteLife
+from controlplane.engine.publishing.couriers import Courier
+from controlplane.engine.publishing.publication import Publication
+from controlplane.engine.reconciling.loop import LoopParts, ReconcileLoop
+from controlplane.engine.reconciling.records import Records
+from controlplane.engine.routes.gray_releases import RouteParts
+from controlplane.engine.routes.life import RouteLife
+from controlplane.engine.samples.history import History
+from controlplane.engine.samples.intake import Intake
+from controlplane.engine.samples.suspicion import SuspicionRules, Suspicions
 from controlplane.engine.stages import Instruments
-from controlplane.engine.standing import Standing
 from controlplane.engine.store_watch import StoreWatch
-from controlplane.engine.suspicion import SuspicionRules, Suspicions
 from controlplane.operations import Acting, Ground, office
 from controlplane.ports.outside import Artifact, PlaneNode
 from controlplane.settings import Settings

@@ -12,7 +12,7 @@ from controlplane.domain.fleet_order import normalized
 from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.sources import DeclaredSource
 from controlplane.domain.topology import Fleet
-from controlplane.engine.fleets import Fleets
+from controlplane.engine.fleet.fleets import Fleets
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments
 from tests import builders

@@ -4,7 +4,7 @@ import httpx
 
 from controlplane.domain.access import AccessRole
 from controlplane.domain.health.states import EndpointState
-from controlplane.engine.observers import MOST_OBSERVERS
+from controlplane.engine.health.observers import MOST_OBSERVERS
 from tests.api.house import House
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.domain.access import AccessRole
 from controlplane.domain.admission.section import received
-from controlplane.engine.policy_reports import KEPT_S
+from controlplane.engine.consumers.policy_reports import KEPT_S
 from tests.api.house import House
 
 BLOCKING = {"services": ["tickets"], "protection": {"blocked_sources": ["192.0.2.0/24"]}}

@@ -13,8 +13,8 @@ from controlplane.domain.health.limits import HealthLimits
 from controlplane.domain.retraining import RetrainingLimits
 from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.engine.cadence import Cadence
-from controlplane.engine.evacuation import EvacuationRules
-from controlplane.engine.intent_course import IntentTimes
+from controlplane.engine.intents.course import IntentTimes
+from controlplane.engine.intents.evacuation import EvacuationRules
 from controlplane.settings import CLIENT_VARIABLES, PREFIX, Settings, load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")

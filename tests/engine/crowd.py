@@ -11,8 +11,8 @@ from controlplane.domain.services import Cluster, Endpoint, Service, ServiceClas
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended
 from controlplane.domain.topology import Datacenter, Fleet, Pool, Role
 from controlplane.engine.cadence import Cadence
-from controlplane.engine.cycle import Facts, applied_shares
-from controlplane.engine.rulings import Rulings, rule
+from controlplane.engine.deciding.cycle import Facts, applied_shares
+from controlplane.engine.deciding.rulings import Rulings, rule
 
 CENTERS = ("east", "west", "north")
 ROLES = (Role.PRIMARY, Role.SAME_CITY, Role.DISASTER_RECOVERY)

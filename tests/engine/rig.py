@@ -8,20 +8,20 @@ from controlplane.domain.suspicion.limits import SuspicionLimits
 from controlplane.domain.topology import Fleet
 from controlplane.engine.cadence import Cadence
 from controlplane.engine.findings import Findings
-from controlplane.engine.fleet_guard import FleetGuard
-from controlplane.engine.fleets import Fleets
-from controlplane.engine.intake import Intake
-from controlplane.engine.intent_course import IntentParts
-from controlplane.engine.intent_register import IntentRegister
-from controlplane.engine.intents import Intents
-from controlplane.engine.loop import LoopParts, ReconcileLoop
-from controlplane.engine.models import Models
+from controlplane.engine.fleet.fleets import Fleets
+from controlplane.engine.fleet.guard import FleetGuard
+from controlplane.engine.intents.course import IntentParts
+from controlplane.engine.intents.intents import Intents
+from controlplane.engine.intents.register import IntentRegister
+from controlplane.engine.intents.standing import Standing
+from controlplane.engine.learning.models import Models
 from controlplane.engine.pokes import Poke, Pokes
-from controlplane.engine.publication import Publication
-from controlplane.engine.records import Records
+from controlplane.engine.publishing.publication import Publication
+from controlplane.engine.reconciling.loop import LoopParts, ReconcileLoop
+from controlplane.engine.reconciling.records import Records
+from controlplane.engine.samples.intake import Intake
+from controlplane.engine.samples.suspicion import SuspicionRules, Suspicions
 from controlplane.engine.stages import Instruments
-from controlplane.engine.standing import Standing
-from controlplane.engine.suspicion import SuspicionRules, Suspicions
 from tests.builders import OPERATOR, sample
 from tests.fakes import MemoryStores
 

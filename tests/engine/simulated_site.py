@@ -1,7 +1,8 @@
 """Two simulated centres and the engine's own cycle, closed into a loop without HTTP or store.
 
-The physics comes from simulation.site, the decisions from engine.cycle.decide; a cycle takes
-about two milliseconds, so two weeks pass in ten seconds. Shares are rounded as they are published.
+The physics comes from simulation.site, the decisions from engine.deciding.cycle.decide; a cycle
+takes about two milliseconds, so two weeks pass in ten seconds. Shares are rounded as they are
+published.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample, ServiceWindow, extended
 from controlplane.domain.topology import Datacenter, Fleet, Role
 from controlplane.engine.cadence import Cadence
-from controlplane.engine.cycle import Facts, decide
+from controlplane.engine.deciding.cycle import Facts, decide
 from training.dataset import CenterSeries
 from training.learning.law_fit import Declared, LawRows, fit_law
 from training.learning.projection import greybox_ms

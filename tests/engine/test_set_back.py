@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from controlplane.domain.health.picture import Health
 from controlplane.domain.intents.intent import Ending, IntentKind, IntentState, Target, Wanted
-from controlplane.engine.consumers import Consumers
-from controlplane.engine.evacuation import EvacuationRules, Evacuations
-from controlplane.engine.intents import Ask
+from controlplane.engine.consumers.seen import Consumers
+from controlplane.engine.intents.evacuation import EvacuationRules, Evacuations
+from controlplane.engine.intents.intents import Ask
 from controlplane.engine.set_back import SetBack
 from tests.builders import fleet
+from tests.engine.intents.test_evacuation import ALL_NORTH, picture
 from tests.engine.rig import Rig
-from tests.engine.test_evacuation import ALL_NORTH, picture
 
 HOUR_S = 3_600.0
 NORTH = Wanted(kind=IntentKind.FAILOVER, target=Target(datacenter="beijing-1"))

@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.domain.errors import Invalid
 from controlplane.domain.features import FEATURE_NAMES
-from controlplane.engine import dataset as export
+from controlplane.engine.learning import dataset as export
 from training import dataset
 from training.dataset import COLUMNS, Dataset
 from training.simulation import simulator, weather

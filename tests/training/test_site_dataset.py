@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from controlplane.domain.errors import Invalid
-from controlplane.engine import dataset as export
+from controlplane.engine.learning import dataset as export
 from training import site_dataset
 from training.simulation import simulator, weather
 from training.simulation.world import load_world

@@ -22,7 +22,7 @@ from controlplane.domain.operations.alert_policies import (
     order_for,
 )
 from controlplane.domain.operations.alerts import Alert, AlertStatus, Origin, fingerprint_of
-from controlplane.engine.intent_course import IntentTimes
+from controlplane.engine.intents.course import IntentTimes
 from controlplane.engine.operations.items import Written
 
 router = APIRouter(prefix="/v1", tags=["alerts"])

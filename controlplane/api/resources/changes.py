@@ -14,7 +14,7 @@ from controlplane.domain.errors import Invalid
 from controlplane.domain.operations.change_templates import STEPS, Pace, migration, upgrade
 from controlplane.domain.operations.changes import Change, ChangeEvent, Stage, checked
 from controlplane.engine.operations.items import Written
-from controlplane.engine.shares import published_shares
+from controlplane.engine.publishing.shares import published_shares
 
 router = APIRouter(prefix="/v1", tags=["changes"])
 

@@ -10,7 +10,7 @@ from controlplane.api.dependencies import Services, Viewer
 from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
 from controlplane.api.wire import Wire, stamp
 from controlplane.domain.snapshot import Snapshot
-from controlplane.engine.delivery import DeliveryStatus
+from controlplane.engine.publishing.couriers import DeliveryStatus
 from controlplane.ports.outside import PlaneNode
 
 router = APIRouter(prefix="/v1", tags=["gateways"])

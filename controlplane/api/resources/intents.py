@@ -21,7 +21,7 @@ from controlplane.api.intent_wire import (
 )
 from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, behind, cut
 from controlplane.api.wire import Items
-from controlplane.engine.intents import Ask
+from controlplane.engine.intents.intents import Ask
 
 router = APIRouter(prefix="/v1", tags=["intents"])
 

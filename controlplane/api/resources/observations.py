@@ -15,7 +15,7 @@ from controlplane.api.health_wire import (
     target_of,
 )
 from controlplane.domain.errors import Conflict
-from controlplane.engine.observers import OWN_NAME
+from controlplane.engine.health.observers import OWN_NAME
 
 router = APIRouter(prefix="/v1", tags=["health of services"])
 

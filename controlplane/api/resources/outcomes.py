@@ -10,7 +10,7 @@ from controlplane.api.dependencies import ApiServices, SampleSender, Services, V
 from controlplane.api.wire import Items, Text, Wire, stamp
 from controlplane.domain.errors import NotFound
 from controlplane.domain.health.judging import ClusterKey
-from controlplane.engine.outcomes import Outcome, Place, Told
+from controlplane.engine.consumers.outcomes import Outcome, Place, Told
 
 MOST_ROWS = 10_000
 # More in one report was counted wrong.

@@ -40,10 +40,10 @@ from controlplane.domain.admission.policy import PolicyKind
 from controlplane.domain.admission.presets import PRESETS
 from controlplane.domain.errors import Invalid
 from controlplane.domain.snapshot import Section
-from controlplane.engine.fleet_change import Wish
-from controlplane.engine.fleets import FleetChange
-from controlplane.engine.policy_edits import PolicyEdits
-from controlplane.engine.policy_reports import PolicyReport
+from controlplane.engine.consumers.policy_reports import PolicyReport
+from controlplane.engine.fleet.change import Wish
+from controlplane.engine.fleet.fleets import FleetChange
+from controlplane.engine.fleet.policy_edits import PolicyEdits
 
 router = APIRouter(prefix="/v1", tags=["policies"])
 

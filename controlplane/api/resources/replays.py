@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from controlplane.api.dependencies import Services, Viewer
 from controlplane.api.wire import Wire, finite, stamp
 from controlplane.domain.guardrails.state import Outcome
-from controlplane.engine.explanation import Part, Step, explain
-from controlplane.engine.replay import Origin, Replay
+from controlplane.engine.deciding.explanation import Part, Step, explain
+from controlplane.engine.deciding.replay import Origin, Replay
 
 router = APIRouter(prefix="/v1", tags=["decisions"])
 

@@ -24,7 +24,7 @@ from controlplane.api.route_wire import ConflictOut, conflict_of
 from controlplane.api.wire import Answers, Reason, Wire, sendable
 from controlplane.domain.errors import Invalid
 from controlplane.domain.topology import Fleet
-from controlplane.engine.fleets import FleetChange
+from controlplane.engine.fleet.fleets import FleetChange
 
 TEXT: dict[str, dict[str, object]] = {
     media_type: {} for media_type in ("application/json", "application/yaml", "text/csv")

@@ -31,7 +31,7 @@ from controlplane.api.route_wire import (
 from controlplane.api.route_write import Asked, RouteId
 from controlplane.api.wire import Answers, Items, Reason
 from controlplane.domain.routing.life.release import Life
-from controlplane.engine.fleet_change import Wish
+from controlplane.engine.fleet.change import Wish
 
 READ: Answers = {200: {"description": "The route"}, 304: {"description": "The caller has it"}}
 NO_REASON = ReasonIn()

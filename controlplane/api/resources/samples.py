@@ -12,7 +12,7 @@ from controlplane.api.dependencies import SampleSender, Services
 from controlplane.api.wire import SampleIn, Wire, sendable
 from controlplane.domain.errors import Invalid
 from controlplane.domain.telemetry import Sample
-from controlplane.engine.receipts import SampleFinding
+from controlplane.engine.samples.receipts import SampleFinding
 
 MOST_SAMPLES = 10_000
 # Nobody sends measurements of an earlier time: such a clock was never set.

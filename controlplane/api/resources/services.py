@@ -28,8 +28,8 @@ from controlplane.domain.decisions import split_of
 from controlplane.domain.services import Service, StrategyName
 from controlplane.domain.topology import resolved
 from controlplane.domain.units import BASIS_POINTS
-from controlplane.engine.dataset import RowMaker, pieces
-from controlplane.engine.history import Aged, Resolution, Span
+from controlplane.engine.learning.dataset import RowMaker, pieces
+from controlplane.engine.samples.history import Aged, Resolution, Span
 
 HOUR_S = 3600.0
 MOST_SAMPLES = 20_000

@@ -1,9 +1,10 @@
 """Who probes how often: no observer and no endpoint gets more probes than its budget.
 
-Called by `engine.health`. While there is room every observer probes every endpoint at its declared
-interval. Where they have too much, each endpoint is left to a few of them that are elected by its
-name, and at last intervals grow. Gateways' own checks are no part of it: they are what leaves a
-dead place when the control plane is away, so no plan of the control plane may switch them off.
+Called by `engine.health.watch`. While there is room every observer probes every endpoint at its
+declared interval. Where they have too much, each endpoint is left to a few of them that are elected
+by its name, and at last intervals grow. Gateways' own checks are no part of it: they are what
+leaves a dead place when the control plane is away, so no plan of the control plane may switch them
+off.
 """
 
 import hashlib

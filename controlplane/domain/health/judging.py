@@ -1,7 +1,7 @@
 """From facts to the next picture: services one by one, then data centres and the whole.
 
-Called by `engine.health` whenever a fact changed. Everything is judged again from facts; of the
-picture before only states and the times since which they hold are read. A service that no fact
+Called by `engine.health.watch` whenever a fact changed. Everything is judged again from facts; of
+the picture before only states and the times since which they hold are read. A service that no fact
 touched may be taken over as it was.
 """
 

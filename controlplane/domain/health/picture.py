@@ -1,8 +1,8 @@
 """The picture of health: everything that is known of every endpoint, for those who act on it.
 
-Made by `judging`, kept and handed out by `engine.health`. Failover reads what is down here, data
-planes which endpoints are usable, people all of it. A picture is a value: the same facts make the
-same one, and its times are when something came to what it is.
+Made by `judging`, kept and handed out by `engine.health.watch`. Failover reads what is down here,
+data planes which endpoints are usable, people all of it. A picture is a value: the same facts make
+the same one, and its times are when something came to what it is.
 """
 
 from collections.abc import Mapping

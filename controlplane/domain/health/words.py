@@ -1,7 +1,7 @@
 """A picture of health as findings: what is down, what cannot be believed, what was held.
 
-Called by `engine.health`. One finding for a cluster, not for each of its endpoints: a dead cluster
-of a hundred is one trouble.
+Called by `engine.health.watch`. One finding for a cluster, not for each of its endpoints: a dead
+cluster of a hundred is one trouble.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,8 +1,9 @@
 """An intent: what somebody asked for against the scheduler, as a record with a state table.
 
-Made by operators, by health (an automatic evacuation) and by alert policies; `engine.intents` moves
-them along, the store keeps them. An intent is only put over what is declared and decided: without
-it, the same facts give what was published before. Must never hold what it changed.
+Made by operators, by health (an automatic evacuation) and by alert policies;
+`engine.intents.intents` moves them along, the store keeps them. An intent is only put over what is
+declared and decided: without it, the same facts give what was published before. Must never hold
+what it changed.
 """
 
 from collections.abc import Mapping

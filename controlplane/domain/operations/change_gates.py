@@ -1,7 +1,7 @@
 """Gates of planned changes: whether what the services show lets the next stage follow.
 
-Pure; `engine.changes` reads the metrics and tells the time. Missing is not zero: without fresh
-readings of every data centre that bears traffic a change holds.
+Pure; `engine.operations.changes` reads the metrics and tells the time. Missing is not zero: without
+fresh readings of every data centre that bears traffic a change holds.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Planned changes: intents in stages, with gates between them, a pause, and a way back.
 
-A state table and what a stage is; `engine.changes` tells the time, applies and undoes. Whatever a
-change has made are intents, so to abort it is to undo those that stand, the newest first: then the
-same facts give what was published before.
+A state table and what a stage is; `engine.operations.changes` tells the time, applies and undoes.
+Whatever a change has made are intents, so to abort it is to undo those that stand, the newest
+first: then the same facts give what was published before.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 An episode of a target begins with the first alert that a policy listens to, and ends with the last.
 It holds at most one intent, whatever the number of alerts: a storm on one target is one episode.
-Pure; `engine.alerts` keeps the alerts, orders and ends.
+Pure; `engine.operations.alerts` keeps the alerts, orders and ends.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Scenarios: named sets of intents, prepared in quiet times, applied and undone as one.
 
-`engine.scenarios` applies them; a run remembers which intents it made.
+`engine.operations.scenarios` applies them; a run remembers which intents it made.
 """
 
 import re

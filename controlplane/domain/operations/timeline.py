@@ -1,7 +1,7 @@
 """The timeline: what happened, who did what, what changed where, in one order.
 
 Entries come from the journal (alerts, findings, intents, publications, receipts of data planes),
-from the audit log and from decisions; `engine.incidents` collects them. Pure.
+from the audit log and from decisions; `engine.operations.incidents` collects them. Pure.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """Outgoing webhooks: what is sent to whom, how it is signed, and when it is tried again.
 
 Signatures and headers are those of the Standard Webhooks specification 1.0.0 (symmetric, `v1`):
-HMAC-SHA256 over `<id>.<timestamp>.<body>`. `engine.webhooks` sends and counts time.
+HMAC-SHA256 over `<id>.<timestamp>.<body>`. `engine.operations.webhooks` sends and counts time.
 """
 
 import base64

@@ -1,8 +1,8 @@
 """Series to samples, and what is wrong with single series.
 
-Called by `engine.pull` once per source and period. A series that is not a number, stands twice, is
-old or names nobody is left out and reported; the rest counts. What is missing stays missing:
-nothing here makes a zero.
+Called by `engine.samples.pull` once per source and period. A series that is not a number, stands
+twice, is old or names nobody is left out and reported; the rest counts. What is missing stays
+missing: nothing here makes a zero.
 """
 
 import math

@@ -8,6 +8,6 @@
 - shares: two data centres that bear each other's share in force
 - fleets: a change of the fleet that removes or moves too much at once
 
-Pure, as all of the domain. `engine.suspicion` holds what is suspicious, forces it and reports it;
-the envelope holds the weights of a service meanwhile.
+Pure, as all of the domain. `engine.samples.suspicion` holds what is suspicious, forces it and
+reports it; the envelope holds the weights of a service meanwhile.
 """

@@ -1,7 +1,7 @@
 """Judges a change of the fleet against what is in force: law 4, missing is not zero.
 
 A file that lost most of its lines, or that sends most of the traffic elsewhere at once, is more
-often a mistake than a wish. Called by `engine.fleets` before a change is stored.
+often a mistake than a wish. Called by `engine.fleet.fleets` before a change is stored.
 """
 
 import statistics

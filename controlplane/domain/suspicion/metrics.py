@@ -1,7 +1,7 @@
 """Judges a sample against the trusted ones before it, and silence against the clock.
 
-Called by `engine.suspicion` for each sample that is well-formed. Several doubts about one sample
-are all named, so that an operator can take one for true and still be told of the other.
+Called by `engine.samples.suspicion` for each sample that is well-formed. Several doubts about one
+sample are all named, so that an operator can take one for true and still be told of the other.
 """
 
 from collections.abc import Iterator, Mapping

@@ -26,7 +26,7 @@ from controlplane.domain.operations.episodes import (
     room_left,
     step_of,
 )
-from controlplane.engine.intents import Ask
+from controlplane.engine.intents.intents import Ask
 from controlplane.engine.operations.hearing import Hearing, Told
 from controlplane.engine.operations.intent_desk import IntentDesk
 from controlplane.engine.operations.items import Items

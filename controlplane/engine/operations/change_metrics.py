@@ -8,10 +8,10 @@ from controlplane.domain.operations.change_gates import Reading
 from controlplane.domain.operations.changes import Change, Seen
 from controlplane.domain.telemetry import Sample, ServiceWindow, mean, reading
 from controlplane.domain.topology import Fleet, resolved
-from controlplane.engine.delivery import Courier, DeliveryState
-from controlplane.engine.fleets import Fleets
-from controlplane.engine.publication import Publication
-from controlplane.engine.shares import published_shares
+from controlplane.engine.fleet.fleets import Fleets
+from controlplane.engine.publishing.couriers import Courier, DeliveryState
+from controlplane.engine.publishing.publication import Publication
+from controlplane.engine.publishing.shares import published_shares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

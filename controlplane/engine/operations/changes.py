@@ -29,7 +29,7 @@ from controlplane.domain.operations.changes import (
     verdict,
     with_intent,
 )
-from controlplane.engine.intents import Ask
+from controlplane.engine.intents.intents import Ask
 from controlplane.engine.operations.change_metrics import ChangeSources, seen_of
 from controlplane.engine.operations.intent_desk import IntentDesk
 from controlplane.engine.operations.items import Items, Written

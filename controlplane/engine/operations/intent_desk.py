@@ -1,6 +1,7 @@
 """The few words in which operations ask for intents.
 
-`engine.intents` answers them through `Desk`; alerts, scenarios and changes know no more of it.
+`engine.intents.intents` answers them through `Desk`; alerts, scenarios and changes know no more of
+it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,8 +9,8 @@ from typing import Protocol
 
 from controlplane.domain.errors import ControlPlaneError
 from controlplane.domain.intents.intent import Intent, Wanted
-from controlplane.engine.intent_plans import Forecast
-from controlplane.engine.intents import Ask, Intents
+from controlplane.engine.intents.intents import Ask, Intents
+from controlplane.engine.intents.plans import Forecast
 
 # Intents of the past that a new process remembers: a rate limit counts them, and what a person
 # has undone is not asked for again.

@@ -26,7 +26,7 @@ from controlplane.domain.admission.flash_sale.life import (
 from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
 from controlplane.domain.admission.policy import Mode
 from controlplane.domain.errors import Conflict, NotFound, Retryable
-from controlplane.engine.fleets import Fleets
+from controlplane.engine.fleet.fleets import Fleets
 from controlplane.engine.operations.items import Items, Written
 from controlplane.engine.stages import Instruments
 

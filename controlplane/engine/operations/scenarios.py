@@ -15,7 +15,7 @@ from controlplane.domain.errors import Conflict, ControlPlaneError
 from controlplane.domain.findings import Observation, Severity, Source
 from controlplane.domain.intents.intent import Wanted
 from controlplane.domain.operations.scenarios import Scenario, ScenarioRun, dated
-from controlplane.engine.intents import Ask
+from controlplane.engine.intents.intents import Ask
 from controlplane.engine.operations.intent_desk import Forecasted, IntentDesk
 from controlplane.engine.operations.items import Items
 from controlplane.engine.stages import Instruments

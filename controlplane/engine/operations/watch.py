@@ -18,12 +18,12 @@ from controlplane.domain.operations.incidents import Incident
 from controlplane.domain.operations.timeline import EntryKind
 from controlplane.domain.operations.webhooks import EventKind
 from controlplane.domain.snapshot import Section, Snapshot
-from controlplane.engine.delivery import Courier, DeliveryState, DeliveryStatus
 from controlplane.engine.operations.intent_desk import IntentDesk
 from controlplane.engine.operations.items import Items
 from controlplane.engine.operations.journal import Journal
 from controlplane.engine.operations.webhooks import Messenger
-from controlplane.engine.publication import Publication
+from controlplane.engine.publishing.couriers import Courier, DeliveryState, DeliveryStatus
+from controlplane.engine.publishing.publication import Publication
 from controlplane.engine.stages import Instruments
 
 log = structlog.get_logger(__name__)

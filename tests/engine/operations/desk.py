@@ -14,8 +14,8 @@ from controlplane.domain.intents.intent import (
     advanced,
     intent_id,
 )
-from controlplane.engine.intent_plans import Forecast
-from controlplane.engine.intents import Ask
+from controlplane.engine.intents.intents import Ask
+from controlplane.engine.intents.plans import Forecast
 from controlplane.engine.operations.intent_desk import Forecasted
 from tests.engine.rig import Clock
 

@@ -14,10 +14,10 @@ from controlplane.domain.operations.changes import (
     OnExcess,
     Stage,
 )
-from controlplane.engine.delivery import DeliveryState, DeliveryStatus
 from controlplane.engine.operations.change_metrics import ChangeSources
 from controlplane.engine.operations.changes import ChangeParts, Changes
 from controlplane.engine.operations.items import Items, Kind, Written, shown
+from controlplane.engine.publishing.couriers import DeliveryState, DeliveryStatus
 from controlplane.ports.operations import OperationStores
 from tests.builders import OPERATOR, fleet, sample
 from tests.engine.operations.desk import MemoryDesk

@@ -5,7 +5,7 @@ import pytest
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import Conflict
 from controlplane.domain.intents.intent import Ending, IntentKind, Target, Wanted
-from controlplane.engine.intents import Ask
+from controlplane.engine.intents.intents import Ask
 from controlplane.engine.operations.intent_desk import Desk
 from tests.builders import fleet
 from tests.engine.rig import Rig

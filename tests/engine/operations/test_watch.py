@@ -11,11 +11,11 @@ from controlplane.domain.intents.intent import IntentKind, Target, Wanted
 from controlplane.domain.operations.changes import Change, ChangeEvent, Stage, advanced
 from controlplane.domain.operations.incidents import Incident
 from controlplane.domain.operations.webhooks import Webhook
-from controlplane.engine.delivery import DeliveryState, DeliveryStatus
 from controlplane.engine.operations.items import Items, Kind, Written, shown
 from controlplane.engine.operations.journal import Journal
 from controlplane.engine.operations.watch import Watch, WatchParts, differences
 from controlplane.engine.operations.webhooks import Messenger, WebhookParts
+from controlplane.engine.publishing.couriers import DeliveryState, DeliveryStatus
 from controlplane.ports.outside import PlaneNode
 from tests.builders import OPERATOR, fleet, service
 from tests.engine.operations.desk import MemoryDesk

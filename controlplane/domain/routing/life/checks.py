@@ -1,6 +1,6 @@
 """Checks: test requests that are kept with routes, run before a change of the table is published.
 
-Called by `engine.fleets`. A change that makes a check fail is held, and only that change: the
+Called by `engine.fleet.fleets`. A change that makes a check fail is held, and only that change: the
 route that the check belongs to keeps its earlier form, or where that did not change, the route
 that took the request away. Everything else ships.
 """

@@ -1,6 +1,6 @@
 """When a gray release may take its next step.
 
-Pure: `engine.route_life` reads the metrics and tells the time. Missing is not zero: without fresh
+Pure: `engine.routes.life` reads the metrics and tells the time. Missing is not zero: without fresh
 readings of every data centre that bears traffic the release holds.
 """
 

@@ -1,7 +1,7 @@
 """The routes that are in force at a time: those that are valid, and gray ones beside the old ones.
 
-Called by `engine.desired` at each tick, so a route vanishes with the tick at its end; the time of
-the next such change is `next_change`. Pure: told the time.
+Called by `engine.reconciling.desired` at each tick, so a route vanishes with the tick at its end;
+the time of the next such change is `next_change`. Pure: told the time.
 
 A gray release is the new route for a part of the requests in front of the old one for all. What
 only the old one matches stays with it until the release is full.

@@ -1,7 +1,7 @@
 """The life of a route: draft, gray, full, retired; and how a gray release goes.
 
 Values and one table. `in_force` makes routes of them, `gates` says when a step may follow;
-`engine.route_life` is told the time and asks both.
+`engine.routes.life` is told the time and asks both.
 """
 
 from collections.abc import Mapping
