@@ -1,5 +1,6 @@
 """What the demo found out, as figures. Computed from measurements only."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ class Comparison:
         vs_capacity_ratio_pct: learned against the split by capacity.
         gain_share_of_best_static: gain of the learned lane over the equal split, as a share of
             the best static lane's gain; above 1 it is better than every static split.
-        failed: failed requests of all lanes.
+        failures: failed requests of all lanes, by their status or `reset`, `timeout`, `refused`.
     """
 
     mean_ms: Mapping[str, float]
@@ -29,7 +30,12 @@ class Comparison:
     vs_capacity_ratio_pct: float
     gain_share_of_best_static: float
     requests_per_lane: int
-    failed: int
+    failures: Mapping[str, int]
+
+    @property
+    def failed(self) -> int:
+        """Failed requests of all lanes."""
+        return sum(self.failures.values())
 
 
 def compare(lanes: Mapping[str, LaneFigures]) -> Comparison:
@@ -50,7 +56,7 @@ def compare(lanes: Mapping[str, LaneFigures]) -> Comparison:
         # Without a better static split there is nothing to share.
         gain_share_of_best_static=(equal - learned) / best_gain_ms if best_gain_ms > 0 else 0.0,
         requests_per_lane=lanes[LEARNED_LANE].ok,
-        failed=sum(figures.failed for figures in lanes.values()),
+        failures=sum((Counter(figures.failures) for figures in lanes.values()), Counter()),
     )
 
 

@@ -39,6 +39,7 @@ class Report:
             "mean_ms": {name: round(ms, 2) for name, ms in comparison.mean_ms.items()},
             "requests_per_lane": comparison.requests_per_lane,
             "failed_requests": comparison.failed,
+            "failures": dict(comparison.failures),
             "weight_changes": self.live.weight_changes,
             "envoy_acks": self.envoy_acks,
             "envoy_nacks": self.envoy_nacks,
@@ -59,7 +60,9 @@ def show(report: Report, screen: Screen) -> None:
         lanes.add_row(label, f"{mean_ms:.1f}", f"{100 * (mean_ms / equal_ms - 1):+.1f} %")
     facts = Table("figure", "value", title="figures")
     for name, value in report.flat().items():
-        if name != "mean_ms":
+        if not isinstance(value, dict):
             facts.add_row(name, str(value))
+    for reason, count in comparison.failures.items():
+        facts.add_row(f"failed by {reason}", str(count))
     screen.show(lanes)
     screen.show(facts)

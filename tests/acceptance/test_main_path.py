@@ -104,6 +104,7 @@ def test_learned_split_beats_the_equal_split(fresh_run: Run, record_property: Re
     assert figures["response_time_change_pct"] <= -10
     assert figures["gain_share_of_best_static"] >= 0.6
     assert figures["envoy_acks"] > 0
+    assert figures["failures"] == {}
     assert figures["failed_requests"] == 0
 
 

@@ -53,6 +53,15 @@ def test_a_lane_without_answers_cannot_be_compared() -> None:
         compare(lanes)
 
 
+def test_failures_of_all_lanes_are_counted_by_reason() -> None:
+    lanes = _lanes()
+    lanes["equal"] = LaneFigures(ok=998, mean_ms=100.0, failures={"503": 1, "timeout": 1})
+    lanes["s55"] = LaneFigures(ok=999, mean_ms=100.0, failures={"503": 1})
+    comparison = compare(lanes)
+    assert comparison.failures == {"503": 2, "timeout": 1}
+    assert comparison.failed == 3
+
+
 def test_the_pace_finds_the_rate_of_the_target() -> None:
     # Requests load the centre in proportion: 60/s gave 0.68 with 0.20 of batch load.
     assert PACE.rate_rps(60.0, 0.68) == pytest.approx(75.0)
