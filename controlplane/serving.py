@@ -18,7 +18,7 @@ import uvicorn
 from controlplane import logs
 from controlplane.adapters.scheduler import Calendar
 from controlplane.api.app import create_app
-from controlplane.api.connection import BoundedConnection, allow_many_files
+from controlplane.api.edge.connection import BoundedConnection, allow_many_files
 from controlplane.console.pages import pages
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import Retryable

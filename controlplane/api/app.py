@@ -7,12 +7,13 @@ from importlib.metadata import PackageNotFoundError, version
 from fastapi import APIRouter, FastAPI
 from starlette.routing import BaseRoute
 
-from controlplane.api import problems
-from controlplane.api.conditional import ConfigBytes, TableBytes
 from controlplane.api.dependencies import ApiServices
-from controlplane.api.edge import Edge
-from controlplane.api.idempotency import Answers
-from controlplane.api.metrics import HttpMetrics, Measured
+from controlplane.api.edge import problems
+from controlplane.api.edge.conditional import ConfigBytes, TableBytes
+from controlplane.api.edge.idempotency import Answers
+from controlplane.api.edge.limits import Edge
+from controlplane.api.edge.throttle import Throttle
+from controlplane.api.metrics.exposition import HttpMetrics, Measured
 from controlplane.api.resources import (
     alert_policies,
     alerts,
@@ -48,7 +49,6 @@ from controlplane.api.resources import (
     watch,
     webhooks,
 )
-from controlplane.api.throttle import Throttle
 
 ROUTERS: tuple[APIRouter, ...] = (
     samples.router,

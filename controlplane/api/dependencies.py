@@ -11,7 +11,7 @@ from typing import Annotated
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from controlplane.api.throttle import Throttle
+from controlplane.api.edge.throttle import Throttle
 from controlplane.domain.access import Permission, Principal
 from controlplane.domain.decisions import Decision
 from controlplane.domain.snapshot import Snapshot

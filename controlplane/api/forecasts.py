@@ -6,7 +6,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from controlplane.api.dependencies import ApiServices
-from controlplane.api.wire import Wire
+from controlplane.api.wire.values import Wire
 from controlplane.domain.decisions import Decision
 from controlplane.domain.uncertainty import MOST_SCORES, TARGET, Calibration
 

@@ -11,11 +11,11 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Response
 
-from controlplane.api.conditional import ExpectedGeneration, tag
 from controlplane.api.dependencies import Operator, Services
+from controlplane.api.edge.conditional import ExpectedGeneration, tag
+from controlplane.api.edge.idempotency import Repeatable
 from controlplane.api.fleet_document.reading import NAME
-from controlplane.api.idempotency import Repeatable
-from controlplane.api.route_wire import RouteChangeOut, change_of
+from controlplane.api.wire.routes import RouteChangeOut, change_of
 from controlplane.engine.fleet.change import Wish
 from controlplane.engine.fleet.fleets import FleetChange
 from controlplane.engine.routes.life import RouteLife

@@ -3,7 +3,7 @@ import asyncio
 import httpx
 import pytest
 
-from controlplane.api.conditional import matches
+from controlplane.api.edge.conditional import matches
 from controlplane.domain import snapshot as snapshots
 from controlplane.domain.access import AccessRole
 from controlplane.domain.routing.matching.request import Request

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 import uvicorn
 
-from controlplane.api import connection, edge
-from controlplane.api.connection import BoundedConnection
+from controlplane.api.edge import connection
+from controlplane.api.edge import limits as edge
+from controlplane.api.edge.connection import BoundedConnection
 from controlplane.domain.access import AccessRole
 from tests.api.house import House
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from controlplane.api.decision_wire import decision_of, summary_of
 from controlplane.api.forecasts import ForecastsOut, forecasts_of
+from controlplane.api.wire.decisions import decision_of, summary_of
 from controlplane.domain.dither import Dither
 from controlplane.domain.services import StrategyName
 from controlplane.domain.uncertainty import Calibration

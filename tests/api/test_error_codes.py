@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
 
-from controlplane.api import problems
+from controlplane.api.edge import problems
 from controlplane.cli.failures import EXIT_CODES, OTHER
 from controlplane.domain import errors
 

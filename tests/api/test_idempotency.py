@@ -5,7 +5,7 @@ import asyncio
 import httpx
 import pytest
 
-from controlplane.api.idempotency import KEPT_S, MOST_KEPT, Answers
+from controlplane.api.edge.idempotency import KEPT_S, MOST_KEPT, Answers
 from controlplane.domain.access import AccessRole
 from controlplane.domain.errors import Conflict, Invalid
 from tests.api.house import House

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import uvicorn
 
-from controlplane.api import sse
+from controlplane.api.edge import sse
 from controlplane.domain.access import AccessRole
 from controlplane.domain.errors import Refused, Retryable
 from tests import builders

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.api.paging import behind, cursor_at, page_of
+from controlplane.api.edge.paging import behind, cursor_at, page_of
 from controlplane.domain.access import AccessRole
 from controlplane.domain.errors import Invalid
 from controlplane.engine.access import TokenRequest

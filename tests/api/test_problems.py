@@ -4,8 +4,8 @@ import structlog
 from fastapi import FastAPI, Request
 from starlette.requests import ClientDisconnect
 
-from controlplane.api import problems
-from controlplane.api.edge import MOST_BODY_BYTES
+from controlplane.api.edge import problems
+from controlplane.api.edge.limits import MOST_BODY_BYTES
 from controlplane.domain.access import AccessRole
 from controlplane.domain.errors import (
     Conflict,

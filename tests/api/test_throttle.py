@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from controlplane.api import throttle as module
-from controlplane.api.throttle import Throttle
+from controlplane.api.edge import throttle as module
+from controlplane.api.edge.throttle import Throttle
 from controlplane.domain.errors import Refused, Retryable
 from tests.api.house import House
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.api.edge import MOST_BODY_BYTES
+from controlplane.api.edge.limits import MOST_BODY_BYTES
 from controlplane.api.fleet_document import nodes
 from controlplane.cli import fleet
 from controlplane.domain.errors import Invalid, NotFound

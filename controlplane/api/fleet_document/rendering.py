@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from controlplane.api.fleet_document.sections import FLEET_KEYS
 from controlplane.api.fleet_document.times import rfc3339
-from controlplane.api.yaml_text import yaml_text
+from controlplane.api.fleet_document.yaml_text import yaml_text
 from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
 from controlplane.domain.admission.policy import Attachment, Policy
 from controlplane.domain.fleet_order import normalized, ordered

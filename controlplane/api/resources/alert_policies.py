@@ -6,11 +6,12 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from controlplane.api.dependencies import Operator, Services, Viewer
-from controlplane.api.intent_wire import IntentIn
-from controlplane.api.order_wire import Done, Expected, order_in, order_out, tag_of
-from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
+from controlplane.api.edge.conditional import ExpectedDigest, tag_of
+from controlplane.api.edge.paging import MOST_ITEMS, Cursor, Limit, page_of
 from controlplane.api.resources.alerts import EpisodeOut, Labels, episode_of
-from controlplane.api.wire import Items, Reason, Text, Wire
+from controlplane.api.wire.intents import IntentIn
+from controlplane.api.wire.orders import Done, order_in, order_out
+from controlplane.api.wire.values import Items, Reason, Text, Wire
 from controlplane.domain.errors import Invalid
 from controlplane.domain.operations.alert_policies import (
     AlertPolicy,
@@ -148,7 +149,7 @@ async def write_policy(
     name: Name,
     wanted: PolicyIn,
     response: Response,
-    expected: Expected = None,
+    expected: ExpectedDigest = None,
 ) -> PolicyOut:
     """Declare a policy, or change it."""
     policy = wanted.policy(name, services.intents.times)
@@ -160,7 +161,11 @@ async def write_policy(
 
 @router.delete("/alert-policies/{name}")
 async def remove_policy(
-    services: Services, caller: Operator, name: Name, reason: Why = "", expected: Expected = None
+    services: Services,
+    caller: Operator,
+    name: Name,
+    reason: Why = "",
+    expected: ExpectedDigest = None,
 ) -> Done:
     """Remove a policy; intents that it has ordered stay until their end."""
     written = Written(author=caller, reason=reason, expected=expected)

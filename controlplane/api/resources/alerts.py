@@ -11,8 +11,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from controlplane.api.dependencies import AlertSender, Services, Viewer
-from controlplane.api.paging import Cursor, Limit, page_of
-from controlplane.api.wire import Items, Text, Time, Wire, seconds, stamp
+from controlplane.api.edge.paging import Cursor, Limit, page_of
+from controlplane.api.wire.values import Items, Text, Time, Wire, seconds, stamp
 from controlplane.domain.operations.alerts import Alert, AlertStatus, Origin, fingerprint_of
 from controlplane.domain.operations.episodes import Episode, Heard
 from controlplane.domain.operations.timeline import EntryKind

@@ -5,8 +5,8 @@ from datetime import datetime
 from fastapi import APIRouter
 
 from controlplane.api.dependencies import Admin, Services
-from controlplane.api.paging import Cursor, Limit, behind, cut
-from controlplane.api.wire import Items, Wire, stamp
+from controlplane.api.edge.paging import Cursor, Limit, behind, cut
+from controlplane.api.wire.values import Items, Wire, stamp
 
 router = APIRouter(prefix="/v1", tags=["audit"])
 

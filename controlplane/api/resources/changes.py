@@ -5,11 +5,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response, status
 
-from controlplane.api.change_wire import ChangeIn, ChangeOut, PaceWire, change_of
 from controlplane.api.dependencies import Operator, Services, Viewer
-from controlplane.api.order_wire import Done, Expected, tag_of
-from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
-from controlplane.api.wire import Items, Reason, Wire
+from controlplane.api.edge.conditional import ExpectedDigest, tag_of
+from controlplane.api.edge.paging import MOST_ITEMS, Cursor, Limit, page_of
+from controlplane.api.wire.changes import ChangeIn, ChangeOut, PaceWire, change_of
+from controlplane.api.wire.orders import Done
+from controlplane.api.wire.values import Items, Reason, Wire
 from controlplane.domain.errors import Invalid
 from controlplane.domain.operations.change_templates import STEPS, Pace, migration, upgrade
 from controlplane.domain.operations.changes import Change, ChangeEvent, Stage, checked
@@ -94,7 +95,11 @@ async def steer_change(
 
 @router.delete("/changes/{name}")
 async def remove_change(
-    services: Services, caller: Operator, name: Name, reason: Why = "", expected: Expected = None
+    services: Services,
+    caller: Operator,
+    name: Name,
+    reason: Why = "",
+    expected: ExpectedDigest = None,
 ) -> Done:
     """Forget a change that has not begun, or is over; its intents stay as they are."""
     written = Written(author=caller, reason=reason, expected=expected)

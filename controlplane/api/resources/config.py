@@ -11,7 +11,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
-from controlplane.api.conditional import (
+from controlplane.api.dependencies import ApiServices, ConfigReader, Secret, Services
+from controlplane.api.edge.conditional import (
     ConfigBytes,
     TableBytes,
     etag_of,
@@ -19,9 +20,8 @@ from controlplane.api.conditional import (
     table_tag,
     wait_for_change,
 )
-from controlplane.api.dependencies import ApiServices, ConfigReader, Secret, Services
 from controlplane.api.published import check_group, known
-from controlplane.api.wire import Answers
+from controlplane.api.wire.values import Answers
 from controlplane.domain.access import Permission, allowed
 from controlplane.domain.errors import Invalid
 from controlplane.domain.snapshot import Section, Snapshot

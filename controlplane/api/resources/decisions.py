@@ -4,15 +4,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from controlplane.api.decision_wire import (
+from controlplane.api.dependencies import Services, Viewer
+from controlplane.api.edge.paging import Cursor, Limit, cut, moment
+from controlplane.api.wire.decisions import (
     DecisionOut,
     DecisionSummary,
     decision_of,
     summary_of,
 )
-from controlplane.api.dependencies import Services, Viewer
-from controlplane.api.paging import Cursor, Limit, cut, moment
-from controlplane.api.wire import Items
+from controlplane.api.wire.values import Items
 
 router = APIRouter(prefix="/v1", tags=["decisions"])
 

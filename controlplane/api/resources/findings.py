@@ -8,8 +8,8 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from controlplane.api.dependencies import Operator, Services, Viewer
-from controlplane.api.paging import MOST_ITEMS, Cursor, Key, Limit, page_of
-from controlplane.api.wire import LAST_S, Items, Text, Wire, stamp, stamp_or_none
+from controlplane.api.edge.paging import MOST_ITEMS, Cursor, Key, Limit, page_of
+from controlplane.api.wire.values import LAST_S, Items, Text, Wire, stamp, stamp_or_none
 from controlplane.domain.findings import Finding, Severity, Source
 from controlplane.domain.suspicion.doubt import ID
 

@@ -6,11 +6,12 @@ from typing import Annotated
 import orjson
 from fastapi import APIRouter, Header, Request, Response
 
-from controlplane.api.conditional import ExpectedGeneration, matches, tag
 from controlplane.api.dependencies import Operator, Services, Viewer
+from controlplane.api.edge.conditional import ExpectedGeneration, matches, tag
+from controlplane.api.edge.large_documents import in_turn, text_of
 from controlplane.api.fleet_document.parsing import parse
 from controlplane.api.fleet_document.rendering import document, render
-from controlplane.api.fleet_wire import (
+from controlplane.api.wire.fleet import (
     BODY,
     DOCUMENT,
     JSON,
@@ -22,8 +23,7 @@ from controlplane.api.fleet_wire import (
     changes_of,
     held_of,
 )
-from controlplane.api.large_documents import in_turn, text_of
-from controlplane.api.wire import Answers, Reason, Wire
+from controlplane.api.wire.values import Answers, Reason, Wire
 from controlplane.domain.topology import Fleet
 
 ANSWER: Answers = {200: {"content": DOCUMENT, "description": "The fleet document"}}

@@ -7,8 +7,8 @@ from datetime import datetime
 from fastapi import APIRouter
 
 from controlplane.api.dependencies import Services, Viewer
-from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
-from controlplane.api.wire import Wire, stamp
+from controlplane.api.edge.paging import MOST_ITEMS, Cursor, Limit, page_of
+from controlplane.api.wire.values import Wire, stamp
 from controlplane.domain.snapshot import Snapshot
 from controlplane.engine.publishing.couriers import DeliveryStatus
 from controlplane.ports.outside import PlaneNode

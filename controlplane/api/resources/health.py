@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response, status
 from fastapi.responses import PlainTextResponse
 
 from controlplane.api.dependencies import Services
-from controlplane.api.metrics import MEDIA_TYPE, HttpMetrics, exposition
+from controlplane.api.metrics.exposition import MEDIA_TYPE, HttpMetrics, exposition
 
 router = APIRouter(tags=["health"])
 

@@ -11,8 +11,8 @@ from fastapi.responses import PlainTextResponse
 from pydantic import Field
 
 from controlplane.api.dependencies import Operator, Services, Viewer
-from controlplane.api.paging import Cursor, Limit, page_of
-from controlplane.api.wire import Items, Reason, Text, Wire, stamp, stamp_or_none
+from controlplane.api.edge.paging import Cursor, Limit, page_of
+from controlplane.api.wire.values import Items, Reason, Text, Wire, stamp, stamp_or_none
 from controlplane.domain.operations.incidents import Incident
 from controlplane.domain.operations.timeline import Entry, EntryKind
 from controlplane.domain.operations.timeline_export import markdown

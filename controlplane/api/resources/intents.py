@@ -8,10 +8,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Response, status
 
-from controlplane.api.conditional import number_of, tag
 from controlplane.api.dependencies import Operator, Services, Viewer
-from controlplane.api.idempotency import Repeatable
-from controlplane.api.intent_wire import (
+from controlplane.api.edge.conditional import number_of, tag
+from controlplane.api.edge.idempotency import Repeatable
+from controlplane.api.edge.paging import MOST_ITEMS, Cursor, Limit, behind, cut
+from controlplane.api.wire.intents import (
     ForecastOut,
     IntentIn,
     IntentOut,
@@ -19,8 +20,7 @@ from controlplane.api.intent_wire import (
     forecast_of,
     intent_of,
 )
-from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, behind, cut
-from controlplane.api.wire import Items
+from controlplane.api.wire.values import Items
 from controlplane.engine.intents.intents import Ask
 
 router = APIRouter(prefix="/v1", tags=["intents"])

@@ -6,9 +6,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response, status
 
 from controlplane.api.dependencies import ModelKeeper, Services, Viewer
-from controlplane.api.idempotency import Repeatable
-from controlplane.api.paging import Cursor, Limit, cut, moment
-from controlplane.api.wire import Items, Reason, Wire, stamp, stamp_or_none
+from controlplane.api.edge.idempotency import Repeatable
+from controlplane.api.edge.paging import Cursor, Limit, cut, moment
+from controlplane.api.wire.values import Items, Reason, Wire, stamp, stamp_or_none
 from controlplane.domain.jobs import Job, JobKind, JobState, JobTrigger
 
 router = APIRouter(prefix="/v1", tags=["jobs"])

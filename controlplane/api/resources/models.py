@@ -8,9 +8,9 @@ from fastapi import APIRouter, Path, Query, Request, status
 from pydantic import Field
 
 from controlplane.api.dependencies import ModelKeeper, Services, Viewer
-from controlplane.api.idempotency import Repeatable
-from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
-from controlplane.api.wire import Items, Reason, Text, Wire, stamp
+from controlplane.api.edge.idempotency import Repeatable
+from controlplane.api.edge.paging import MOST_ITEMS, Cursor, Limit, page_of
+from controlplane.api.wire.values import Items, Reason, Text, Wire, stamp
 from controlplane.domain.errors import NotFound
 from controlplane.ports.learning import StoredModel
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, status
 
 from controlplane.api.dependencies import ConfigReader, SampleSender, Services, Viewer
-from controlplane.api.health_wire import (
+from controlplane.api.wire.health import (
     HealthOut,
     ObservationsIn,
     ObservationsTaken,

@@ -7,7 +7,7 @@ from fastapi import APIRouter, status
 from pydantic import Field
 
 from controlplane.api.dependencies import ApiServices, SampleSender, Services, Viewer
-from controlplane.api.wire import Items, Text, Wire, stamp
+from controlplane.api.wire.values import Items, Text, Wire, stamp
 from controlplane.domain.errors import NotFound
 from controlplane.domain.health.judging import ClusterKey
 from controlplane.engine.consumers.outcomes import Outcome, Place, Told

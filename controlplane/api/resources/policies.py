@@ -8,7 +8,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from controlplane.api.conditional import ExpectedGeneration, tag
 from controlplane.api.dependencies import (
     ApiServices,
     Operator,
@@ -16,13 +15,16 @@ from controlplane.api.dependencies import (
     Subscriber,
     Viewer,
 )
+from controlplane.api.edge.conditional import ExpectedGeneration, tag
+from controlplane.api.edge.large_documents import in_turn, text_of
+from controlplane.api.edge.paging import MOST_ITEMS, Cursor, Limit, page_of
 from controlplane.api.fleet_document.parsing import parse_policy
 from controlplane.api.fleet_document.reading import NAME
 from controlplane.api.fleet_document.rendering import plain_policy
-from controlplane.api.fleet_wire import BODY
-from controlplane.api.large_documents import in_turn, text_of
-from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
-from controlplane.api.policy_wire import (
+from controlplane.api.published import known
+from controlplane.api.resources.config import Gateway, gateway_of
+from controlplane.api.wire.fleet import BODY
+from controlplane.api.wire.policies import (
     ModeIn,
     PolicyChangeOut,
     PolicyOut,
@@ -33,9 +35,7 @@ from controlplane.api.policy_wire import (
     policy_of,
     report_of,
 )
-from controlplane.api.published import known
-from controlplane.api.resources.config import Gateway, gateway_of
-from controlplane.api.wire import Items, Reason
+from controlplane.api.wire.values import Items, Reason
 from controlplane.domain.admission.policy import PolicyKind
 from controlplane.domain.admission.presets import PRESETS
 from controlplane.domain.errors import Invalid

@@ -9,10 +9,10 @@ from fastapi import APIRouter
 from fastapi import Request as HttpRequest
 
 from controlplane.api.dependencies import Services, Viewer
-from controlplane.api.policy_wire import DecideIn, DecideOut, DecisionOut, facts_of, said_of
 from controlplane.api.published import check_group, known
 from controlplane.api.resources.route_match import with_draft
-from controlplane.api.wire import seconds
+from controlplane.api.wire.policies import DecideIn, DecideOut, DecisionOut, facts_of, said_of
+from controlplane.api.wire.values import seconds
 from controlplane.domain.admission.asking import Asked, Decision, Verdict
 from controlplane.domain.admission.trial import trial
 from controlplane.domain.routing.callers.authorization import declared_id

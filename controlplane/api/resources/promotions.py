@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query
 
 from controlplane.api.dependencies import ModelKeeper, Services, Viewer
 from controlplane.api.resources.models import ModelOut, model_of
-from controlplane.api.wire import Items, Reason, Wire, stamp
+from controlplane.api.wire.values import Items, Reason, Wire, stamp
 from controlplane.domain.errors import NotFound
 from controlplane.domain.promotions import PromotionEvent
 

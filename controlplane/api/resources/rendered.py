@@ -7,7 +7,7 @@ from fastapi import APIRouter
 
 from controlplane.api.dependencies import ConfigReader, Services
 from controlplane.api.published import check_group, group_names, known
-from controlplane.api.wire import Wire
+from controlplane.api.wire.values import Wire
 from controlplane.domain.errors import Invalid
 from controlplane.domain.snapshot import Snapshot
 

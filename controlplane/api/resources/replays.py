@@ -6,7 +6,7 @@ from datetime import datetime
 from fastapi import APIRouter
 
 from controlplane.api.dependencies import Services, Viewer
-from controlplane.api.wire import Wire, finite, stamp
+from controlplane.api.wire.values import Wire, finite, stamp
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.engine.deciding.explanation import Part, Step, explain
 from controlplane.engine.deciding.replay import Origin, Replay

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import orjson
 from fastapi import APIRouter, Header, Path, Query, Response
 
-from controlplane.api.decision_wire import decision_of
 from controlplane.api.dependencies import ApiServices, Services, Viewer
-from controlplane.api.wire import Answers
+from controlplane.api.wire.decisions import decision_of
+from controlplane.api.wire.values import Answers
 from controlplane.domain.decisions import Decision
 from models.reports import card, document
 

@@ -10,18 +10,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from controlplane.api.conditional import ExpectedGeneration, tag
 from controlplane.api.dependencies import ApiServices, Operator, Services, Viewer
+from controlplane.api.edge.conditional import ExpectedGeneration, tag
+from controlplane.api.edge.large_documents import BYTES_OF_A_ROUTE, in_turn
 from controlplane.api.fleet_document.findings import as_plain
-from controlplane.api.fleet_wire import ChangeOut, DryRun, Force, HeldOut, changes_of, held_of
-from controlplane.api.large_documents import BYTES_OF_A_ROUTE, in_turn
 from controlplane.api.route_documents.formats import MEDIA_TYPES, RouteFormat, read, write
 from controlplane.api.route_documents.imports import Imported, ImportWish
 from controlplane.api.route_documents.merging import Merged, merged
 from controlplane.api.route_documents.omissions import Exported, Omission
 from controlplane.api.route_documents.wishes import channel_of, checked, declared_in
-from controlplane.api.route_wire import ConflictOut, conflict_of
-from controlplane.api.wire import Answers, Reason, Wire, sendable
+from controlplane.api.wire.fleet import ChangeOut, DryRun, Force, HeldOut, changes_of, held_of
+from controlplane.api.wire.routes import ConflictOut, conflict_of
+from controlplane.api.wire.values import Answers, Reason, Wire, sendable
 from controlplane.domain.errors import Invalid
 from controlplane.domain.topology import Fleet
 from controlplane.engine.fleet.fleets import FleetChange

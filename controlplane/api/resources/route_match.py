@@ -12,9 +12,9 @@ from fastapi import Request as HttpRequest
 from controlplane.api.dependencies import Services, Viewer
 from controlplane.api.fleet_document.rendering import plain_route
 from controlplane.api.published import check_group, known
-from controlplane.api.request_wire import RequestIn
-from controlplane.api.route_wire import Document
-from controlplane.api.wire import Wire
+from controlplane.api.wire.requests import RequestIn
+from controlplane.api.wire.routes import Document
+from controlplane.api.wire.values import Wire
 from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.callers.authorization import declared_id
 from controlplane.domain.routing.matching.explanation import Explanation, Loser, explained

@@ -9,13 +9,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from controlplane.api.conditional import ExpectedGeneration, matches, tag
 from controlplane.api.dependencies import ApiServices, Operator, Services, Viewer
+from controlplane.api.edge.conditional import ExpectedGeneration, matches, tag
+from controlplane.api.edge.large_documents import BYTES_OF_A_ROUTE, in_turn, text_of
+from controlplane.api.edge.paging import MOST_ITEMS, Cursor, Limit, behind, cut, page_of
 from controlplane.api.fleet_document.parsing import parse_route
-from controlplane.api.fleet_wire import BODY
-from controlplane.api.large_documents import BYTES_OF_A_ROUTE, in_turn, text_of
-from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, behind, cut, page_of
-from controlplane.api.route_wire import (
+from controlplane.api.route_write import Asked, RouteId
+from controlplane.api.wire.fleet import BODY
+from controlplane.api.wire.routes import (
     GrayIn,
     ReasonIn,
     RevisionOut,
@@ -28,8 +29,7 @@ from controlplane.api.route_wire import (
     revision_of,
     route_of,
 )
-from controlplane.api.route_write import Asked, RouteId
-from controlplane.api.wire import Answers, Items, Reason
+from controlplane.api.wire.values import Answers, Items, Reason
 from controlplane.domain.routing.life.release import Life
 from controlplane.engine.fleet.change import Wish
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Response, status
 from pydantic import Field
 
 from controlplane.api.dependencies import Operator, Services, Viewer, needs
-from controlplane.api.wire import Items, Reason, Text, Wire, stamp, stamp_or_none
+from controlplane.api.wire.values import Items, Reason, Text, Wire, stamp, stamp_or_none
 from controlplane.domain.access import Permission, Principal
 from controlplane.domain.admission.flash_sale.life import Correction, Phase
 from controlplane.domain.errors import Invalid

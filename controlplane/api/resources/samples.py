@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response, status
 from pydantic import ValidationError
 
 from controlplane.api.dependencies import SampleSender, Services
-from controlplane.api.wire import SampleIn, Wire, sendable
+from controlplane.api.wire.values import SampleIn, Wire, sendable
 from controlplane.domain.errors import Invalid
 from controlplane.domain.telemetry import Sample
 from controlplane.engine.samples.receipts import SampleFinding

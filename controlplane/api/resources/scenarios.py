@@ -7,11 +7,12 @@ from fastapi import APIRouter, Path, Query, Response, status
 from pydantic import Field
 
 from controlplane.api.dependencies import Operator, Services, Viewer
-from controlplane.api.idempotency import Repeatable
-from controlplane.api.intent_wire import ForecastOut, IntentIn, forecast_of
-from controlplane.api.order_wire import Done, Expected, Titled, order_in, order_out, tag_of
-from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
-from controlplane.api.wire import Items, Reason, Wire, stamp, stamp_or_none
+from controlplane.api.edge.conditional import ExpectedDigest, tag_of
+from controlplane.api.edge.idempotency import Repeatable
+from controlplane.api.edge.paging import MOST_ITEMS, Cursor, Limit, page_of
+from controlplane.api.wire.intents import ForecastOut, IntentIn, forecast_of
+from controlplane.api.wire.orders import Done, Titled, order_in, order_out
+from controlplane.api.wire.values import Items, Reason, Wire, stamp, stamp_or_none
 from controlplane.domain.operations.scenarios import Scenario, ScenarioRun, checked
 from controlplane.engine.operations.items import Written
 
@@ -111,7 +112,7 @@ async def write_scenario(
     name: Name,
     wanted: ScenarioIn,
     response: Response,
-    expected: Expected = None,
+    expected: ExpectedDigest = None,
 ) -> ScenarioOut:
     """Prepare a scenario, or change it."""
     times = services.intents.times
@@ -131,7 +132,11 @@ async def write_scenario(
 
 @router.delete("/scenarios/{name}")
 async def remove_scenario(
-    services: Services, caller: Operator, name: Name, reason: Why = "", expected: Expected = None
+    services: Services,
+    caller: Operator,
+    name: Name,
+    reason: Why = "",
+    expected: ExpectedDigest = None,
 ) -> Done:
     """Remove a scenario; what was applied of it stays."""
     written = Written(author=caller, reason=reason, expected=expected)

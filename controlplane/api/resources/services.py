@@ -8,12 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import StreamingResponse
 
-from controlplane.api.decision_wire import DecisionSummary, summary_of
 from controlplane.api.dependencies import ApiServices, Services, Viewer
+from controlplane.api.edge.paging import MOST_ITEMS, Cursor, Limit, behind, cursor_at, page_of
 from controlplane.api.forecasts import ForecastsOut, forecasts_of
 from controlplane.api.ladder import LadderOut, ladder_of
-from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, behind, cursor_at, page_of
-from controlplane.api.wire import (
+from controlplane.api.wire.decisions import DecisionSummary, summary_of
+from controlplane.api.wire.values import (
     LAST_S,
     Answers,
     Items,

@@ -5,8 +5,8 @@ from datetime import datetime
 from fastapi import APIRouter
 
 from controlplane.api.dependencies import Services, Viewer
-from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
-from controlplane.api.wire import Items, Wire, stamp_or_none
+from controlplane.api.edge.paging import MOST_ITEMS, Cursor, Limit, page_of
+from controlplane.api.wire.values import Items, Wire, stamp_or_none
 from controlplane.engine.samples.pull import Pull, PullOutcome
 
 router = APIRouter(prefix="/v1", tags=["sources"])

@@ -7,9 +7,18 @@ from fastapi import APIRouter, Path, status
 from pydantic import Field
 
 from controlplane.api.dependencies import Admin, ConfigReader, Services
-from controlplane.api.idempotency import Repeatable
-from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, page_of
-from controlplane.api.wire import Items, Reason, Text, Time, Wire, seconds, stamp, stamp_or_none
+from controlplane.api.edge.idempotency import Repeatable
+from controlplane.api.edge.paging import MOST_ITEMS, Cursor, Limit, page_of
+from controlplane.api.wire.values import (
+    Items,
+    Reason,
+    Text,
+    Time,
+    Wire,
+    seconds,
+    stamp,
+    stamp_or_none,
+)
 from controlplane.domain.access import PERMISSIONS, AccessRole, Permission, Token
 from controlplane.engine.access import TokenRequest
 

@@ -6,10 +6,10 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
-from controlplane.api.decision_wire import summary_of
 from controlplane.api.dependencies import ConfigReader, Secret, Services
-from controlplane.api.sse import MEDIA_TYPE, Watch
-from controlplane.api.wire import Answers
+from controlplane.api.edge.sse import MEDIA_TYPE, Watch
+from controlplane.api.wire.decisions import summary_of
+from controlplane.api.wire.values import Answers
 from controlplane.domain.access import Permission, allowed
 from controlplane.domain.decisions import Decision
 

@@ -10,9 +10,10 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from controlplane.api.dependencies import Admin, Operator, Services, Viewer
-from controlplane.api.order_wire import Done, Expected, tag_of
-from controlplane.api.paging import MOST_ITEMS, Cursor, Limit, cut, moment, page_of
-from controlplane.api.wire import Items, Reason, Text, Wire, stamp, stamp_or_none
+from controlplane.api.edge.conditional import ExpectedDigest, tag_of
+from controlplane.api.edge.paging import MOST_ITEMS, Cursor, Limit, cut, moment, page_of
+from controlplane.api.wire.orders import Done
+from controlplane.api.wire.values import Items, Reason, Text, Wire, stamp, stamp_or_none
 from controlplane.domain.access import Permission, Principal, allowed
 from controlplane.domain.errors import Invalid
 from controlplane.domain.operations.webhooks import (
@@ -121,7 +122,7 @@ async def write_webhook(
     name: Name,
     wanted: WebhookIn,
     response: Response,
-    expected: Expected = None,
+    expected: ExpectedDigest = None,
 ) -> WebhookOut:
     """Declare a receiver, or change it; this also enables one that was disabled."""
     before = services.operations.webhooks.all.get(name)
@@ -150,7 +151,7 @@ async def send_test(services: Services, _caller: Operator, name: Name) -> Delive
 
 @router.delete("/webhooks/{name}")
 async def remove_webhook(
-    services: Services, caller: Admin, name: Name, reason: Why = "", expected: Expected = None
+    services: Services, caller: Admin, name: Name, reason: Why = "", expected: ExpectedDigest = None
 ) -> Done:
     """Remove a receiver; what waits for it is dead."""
     written = Written(author=caller, reason=reason, expected=expected)

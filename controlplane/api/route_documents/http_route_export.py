@@ -6,12 +6,12 @@ What the standard cannot say is a note. Ids come back by an annotation.
 import re
 from collections.abc import Sequence
 
+from controlplane.api.fleet_document.yaml_text import yaml_stream
 from controlplane.api.route_documents.http_route import GROUP, ID_ANNOTATION, KIND
 from controlplane.api.route_documents.http_route_filters import FULL, PREFIX
 from controlplane.api.route_documents.http_route_matches import ANYTHING
 from controlplane.api.route_documents.naming import marked
 from controlplane.api.route_documents.omissions import Exported, Omission, left_out, omission
-from controlplane.api.yaml_text import yaml_stream
 from controlplane.domain.routing.expressions import of_template
 from controlplane.domain.routing.route import (
     Condition,

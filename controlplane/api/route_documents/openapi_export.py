@@ -6,9 +6,9 @@ path and method; what is more is a note. Each operation is tagged with its servi
 
 from collections.abc import Iterator, Sequence
 
+from controlplane.api.fleet_document.yaml_text import yaml_text
 from controlplane.api.route_documents.omissions import Exported, Omission, left_out, omission
 from controlplane.api.route_documents.openapi import ID_EXTENSION, METHODS
-from controlplane.api.yaml_text import yaml_text
 from controlplane.domain.routing.expressions import of_template
 from controlplane.domain.routing.route import PathMatchType, Route
 

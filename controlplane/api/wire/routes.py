@@ -12,7 +12,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from controlplane.api.fleet_document.reading import NAME
 from controlplane.api.fleet_document.rendering import plain_route
-from controlplane.api.wire import Text, Wire, stamp
+from controlplane.api.wire.values import Text, Wire, stamp
 from controlplane.domain.routing.conflicts import Conflict, ConflictKind
 from controlplane.domain.routing.life.gates import Verdict
 from controlplane.domain.routing.life.release import Gate, Gray, GrayBy, GrayStep, Life, Release

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from controlplane.api.intent_wire import IntentIn
-from controlplane.api.order_wire import Orders, Titled, order_in, order_out
-from controlplane.api.wire import Reason, Time, Wire, seconds, stamp, stamp_or_none
+from controlplane.api.wire.intents import IntentIn
+from controlplane.api.wire.orders import Orders, Titled, order_in, order_out
+from controlplane.api.wire.values import Reason, Time, Wire, seconds, stamp, stamp_or_none
 from controlplane.domain.operations.change_gates import Gate
 from controlplane.domain.operations.changes import Change, ChangeState, OnExcess, Stage, Verdict
 from controlplane.engine.intents.course import IntentTimes

@@ -1,4 +1,4 @@
-"""The part of /metrics about metric sources; `metrics` calls it at each scrape.
+"""The part of /metrics about metric sources; `exposition` calls it at each scrape.
 
 Label values are the names of declared sources, of which there are few.
 """

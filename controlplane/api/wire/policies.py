@@ -11,9 +11,9 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from controlplane.api.fleet_document.rendering import plain_policy
-from controlplane.api.request_wire import RequestIn
-from controlplane.api.route_wire import Document
-from controlplane.api.wire import Reason, Text, Time, Wire, finite, stamp
+from controlplane.api.wire.requests import RequestIn
+from controlplane.api.wire.routes import Document
+from controlplane.api.wire.values import Reason, Text, Time, Wire, finite, stamp
 from controlplane.domain import canonical
 from controlplane.domain.admission.asking import Decision, Verdict
 from controlplane.domain.admission.policy import KINDS, Mode, Policy, PolicyKind

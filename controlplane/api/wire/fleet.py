@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from controlplane.api.wire import Wire
+from controlplane.api.wire.values import Wire
 from controlplane.engine.fleet.fleets import FleetChange
 
 YAML = "application/yaml"

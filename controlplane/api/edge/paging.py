@@ -12,7 +12,7 @@ from typing import Annotated, TypeVar
 
 from fastapi import Query
 
-from controlplane.api.wire import sendable
+from controlplane.api.wire.values import sendable
 from controlplane.domain.errors import Invalid
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from controlplane.api.wire import sendable
+from controlplane.api.wire.values import sendable
 from controlplane.domain.errors import (
     Conflict,
     ControlPlaneError,

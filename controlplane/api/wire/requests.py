@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StrictStr
 
-from controlplane.api.route_wire import Name
-from controlplane.api.wire import Text, Wire
+from controlplane.api.wire.routes import Name
+from controlplane.api.wire.values import Text, Wire
 
 MOST_HEADERS = 100
 

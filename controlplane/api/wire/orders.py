@@ -5,16 +5,13 @@ Called by the resources of operations. An order has no end of its own: what hold
 
 from typing import Annotated, Any
 
-from fastapi import Depends, Header
 from pydantic import Field
 
-from controlplane.api.conditional import tag
-from controlplane.api.intent_wire import IntentIn, PresetWire, TargetWire
-from controlplane.api.wire import Text, Wire
+from controlplane.api.wire.intents import IntentIn, PresetWire, TargetWire
+from controlplane.api.wire.values import Text, Wire
 from controlplane.domain.intents import rules
 from controlplane.domain.intents.intent import Wanted
 from controlplane.engine.intents.course import IntentTimes
-from controlplane.engine.operations.items import digest_of
 
 Named = Annotated[
     Text, Field(min_length=1, max_length=63, description="Lower case letters, digits, `-`.")
@@ -64,22 +61,3 @@ def order_out(wanted: Wanted) -> IntentIn:
         "force": wanted.force,
     }
     return IntentIn(**shown)
-
-
-def tag_of(item: object) -> str:
-    """The entity tag of a named item."""
-    return tag(digest_of(item))
-
-
-def _expected(
-    if_match: Annotated[
-        str | None, Header(max_length=200, description="The ETag that was read.")
-    ] = None,
-) -> str | None:
-    """The digest that If-Match names; None without the header or with `*`."""
-    if if_match is None or if_match.strip() == "*":
-        return None
-    return if_match.strip().removeprefix("W/").strip('"')
-
-
-Expected = Annotated[str | None, Depends(_expected)]

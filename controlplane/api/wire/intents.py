@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
-from controlplane.api.wire import Text, Wire, finite, stamp, stamp_or_none
+from controlplane.api.wire.values import Text, Wire, finite, stamp, stamp_or_none
 from controlplane.domain.errors import ControlPlaneError
 from controlplane.domain.failover.plan import Verdict
 from controlplane.domain.intents.intent import (

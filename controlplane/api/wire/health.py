@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from controlplane.api.wire import Text, Wire, stamp
+from controlplane.api.wire.values import Text, Wire, stamp
 from controlplane.domain.health.checks import Verdict
 from controlplane.domain.health.picture import (
     CenterHealth,

@@ -1,7 +1,7 @@
 """Entity tags of what is declared and published, and long polls that are answered from memory.
 
-Called by the resources of configuration, fleet and routes. Tags are strong: what is declared has
-the fleet's generation; a section's is the digest of its bytes, a
+Called by the resources of what is declared or published. Tags are strong: what a fleet declares has
+the fleet's generation, an item of operations the digest of itself, a section that of its bytes; a
 route table's follows from it. An answer of 304 encodes nothing and reads no store.
 """
 
@@ -17,12 +17,18 @@ from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.matching.wire import FORMAT, encoded
 from controlplane.domain.snapshot import Section, Snapshot
+from controlplane.engine.operations.items import digest_of
 from controlplane.engine.publishing.publication import Publication
 
 
 def tag(digest: str) -> str:
     """The strong entity tag of a digest."""
     return f'"{digest}"'
+
+
+def tag_of(item: object) -> str:
+    """The entity tag of a named item of operations."""
+    return tag(digest_of(item))
 
 
 def matches(condition: str | None, etag: str) -> bool:
@@ -42,24 +48,41 @@ def _expected(
     return number_of(if_match, "GET /v1/fleet")
 
 
+def _expected_digest(
+    if_match: Annotated[
+        str | None, Header(max_length=200, description="The ETag that was read.")
+    ] = None,
+) -> str | None:
+    """The digest that If-Match names; None without the header or with `*`."""
+    return _named(if_match)
+
+
 def number_of(if_match: str | None, source: str) -> int | None:
     """The number that an If-Match header names; None without the header or with `*`.
 
     Raises:
         Invalid: `if_match_invalid`; it is none that `source` answers.
     """
-    if if_match is None or if_match.strip() == "*":
+    named = _named(if_match)
+    if named is None:
         return None
-    named = if_match.strip().removeprefix("W/").strip('"')
     if not (named.isascii() and named.isdigit() and len(named) < 19):
         raise Invalid(
             "if_match_invalid",
-            f"If-Match is {if_match[:80]!r}; give the ETag that {source} answered",
+            f"If-Match is {named[:80]!r}; give the ETag that {source} answered",
         )
     return int(named)
 
 
+def _named(if_match: str | None) -> str | None:
+    """What stands in the tag of an If-Match header; None when any will do."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    return if_match.strip().removeprefix("W/").strip('"')
+
+
 ExpectedGeneration = Annotated[int | None, Depends(_expected)]
+ExpectedDigest = Annotated[str | None, Depends(_expected_digest)]
 
 
 @dataclass(slots=True)

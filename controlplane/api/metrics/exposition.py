@@ -18,13 +18,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.api.dependencies import ApiServices
 from controlplane.api.forecasts import forecast_families
-from controlplane.api.health_metrics import health_families
-from controlplane.api.intent_metrics import intent_families
-from controlplane.api.job_metrics import job_families
 from controlplane.api.ladder import ladder_families
-from controlplane.api.operation_metrics import operation_families
-from controlplane.api.policy_metrics import policy_families
-from controlplane.api.source_metrics import source_families
+from controlplane.api.metrics.health import health_families
+from controlplane.api.metrics.intents import intent_families
+from controlplane.api.metrics.jobs import job_families
+from controlplane.api.metrics.operations import operation_families
+from controlplane.api.metrics.policies import policy_families
+from controlplane.api.metrics.sources import source_families
 from controlplane.domain.findings import Severity, Source
 from controlplane.domain.guardrails.state import Outcome as Verdict
 from controlplane.engine.consumers.outcomes import Outcome

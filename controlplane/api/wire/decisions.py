@@ -6,7 +6,7 @@ Read by several resources. Shares and ratios are 0..1, response times in ms.
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from controlplane.api.wire import SampleOut, Wire, finite, stamp
+from controlplane.api.wire.values import SampleOut, Wire, finite, stamp
 from controlplane.domain.decisions import Decision, RegionSplit
 from controlplane.domain.dither import Dither
 from controlplane.domain.uncertainty import TARGET, Interval

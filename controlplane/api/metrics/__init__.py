@@ -1,0 +1,1 @@
+"""/metrics: `exposition` counts exchanges and joins the families of every other module here."""
