@@ -28,20 +28,16 @@ def register(root: typer.Typer) -> None:
 def list_alerts(context: typer.Context, as_json: JsonOption = False) -> None:
     """List what fires now, the latest first."""
     found = connect(context).items(ALERTS)
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("SINCE", "ORIGIN", "ALERT", "LABELS", "SUMMARY"),
-        (
-            (
-                output.when(one["since"]),
-                one["origin"],
-                one["labels"].get("alertname"),
-                output.clipped(_labels(one["labels"]), 60),
-                output.clipped(one["summary"], 60),
-            )
-            for one in found
+        lambda one: (
+            output.when(one["since"]),
+            one["origin"],
+            one["labels"].get("alertname"),
+            output.clipped(_labels(one["labels"]), 60),
+            output.clipped(one["summary"], 60),
         ),
     )
 
@@ -50,21 +46,17 @@ def list_alerts(context: typer.Context, as_json: JsonOption = False) -> None:
 def list_episodes(context: typer.Context, as_json: JsonOption = False) -> None:
     """List the targets that alerts are about, and the intent that each has led to."""
     found = connect(context).items(f"{ALERTS}:episodes")
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("SINCE", "TARGET", "POLICY", "ALERTS", "INTENT", "WHY NOT"),
-        (
-            (
-                output.when(one["since"]),
-                one["target"],
-                one["policy"],
-                one["alerts"],
-                one["intent"] or None,
-                output.clipped(one["words"], 80),
-            )
-            for one in found
+        lambda one: (
+            output.when(one["since"]),
+            one["target"],
+            one["policy"],
+            one["alerts"],
+            one["intent"] or None,
+            output.clipped(one["words"], 80),
         ),
     )
 
@@ -73,21 +65,17 @@ def list_episodes(context: typer.Context, as_json: JsonOption = False) -> None:
 def list_policies(context: typer.Context, as_json: JsonOption = False) -> None:
     """List the policies by name: of several that match a target the first one counts."""
     found = connect(context).items(POLICIES)
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("NAME", "MODE", "LISTENS TO", "ORDERS", "LASTS", "AT MOST"),
-        (
-            (
-                one["name"],
-                one["mode"],
-                output.clipped(", ".join(map(_matcher, one["matchers"])), 60),
-                f"{one['order']['kind']} {_labels(one['order']['target'])}".strip(),
-                f"{one['lasts_s']:g} s",
-                f"{one['most']} in {one['per_s']:g} s",
-            )
-            for one in found
+        lambda one: (
+            one["name"],
+            one["mode"],
+            output.clipped(", ".join(map(_matcher, one["matchers"])), 60),
+            f"{one['order']['kind']} {_labels(one['order']['target'])}".strip(),
+            f"{one['lasts_s']:g} s",
+            f"{one['most']} in {one['per_s']:g} s",
         ),
     )
 
@@ -121,15 +109,11 @@ def try_policies(
 
     body = json_body({"labels": dict(map(header_of, labels)), "origin": origin})
     found = connect(context).send("POST", f"{POLICIES}:test", body=body)["items"]
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("POLICY", "MODE", "TARGET", "OBJECTION"),
-        (
-            (one["policy"], one["mode"], one["target"] or None, one["objection"] or None)
-            for one in found
-        ),
+        lambda one: (one["policy"], one["mode"], one["target"] or None, one["objection"] or None),
     )
 
 

@@ -16,20 +16,16 @@ def register(app: typer.Typer) -> None:
 def audit(context: typer.Context, limit: LimitOption = 50, as_json: JsonOption = False) -> None:
     """Show who wrote what, when and why, newest first."""
     entries = connect(context).items(AUDIT, {"limit": limit})
-    if as_json:
-        output.emit(entries)
-        return
-    output.table(
+    output.listing(
+        entries,
+        as_json,
         ("TIME", "AUTHOR", "ACTION", "SUBJECT", "REASON", "AFTER"),
-        (
-            (
-                output.when(e["time"]),
-                e["author"],
-                e["action"],
-                e["subject"] or None,
-                e["reason"] or None,
-                output.clipped(e["after"], 60),
-            )
-            for e in entries
+        lambda e: (
+            output.when(e["time"]),
+            e["author"],
+            e["action"],
+            e["subject"] or None,
+            e["reason"] or None,
+            output.clipped(e["after"], 60),
         ),
     )

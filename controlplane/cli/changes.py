@@ -38,21 +38,17 @@ app = typer.Typer(help="Planned changes in stages, with gates.", no_args_is_help
 def list_changes(context: typer.Context, as_json: JsonOption = False) -> None:
     """List planned changes, the latest made first."""
     found = connect(context).items(CHANGES)
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("NAME", "STATE", "STAGE", "STARTS", "TITLE", "WAITS"),
-        (
-            (
-                one["name"],
-                one["state"],
-                f"{one['stage'] + 1} of {len(one['stages'])}",
-                output.when(one["starts"]),
-                one["title"],
-                output.clipped(one["waits"] or one["words"], 60),
-            )
-            for one in found
+        lambda one: (
+            one["name"],
+            one["state"],
+            f"{one['stage'] + 1} of {len(one['stages'])}",
+            output.when(one["starts"]),
+            one["title"],
+            output.clipped(one["waits"] or one["words"], 60),
         ),
     )
 

@@ -28,23 +28,19 @@ def list_decisions(
 ) -> None:
     """List the newest decisions."""
     found = connect(context).items(DECISIONS, {"service": service, "limit": limit})
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("ID", "TIME", "TRIGGER", "STRATEGY", "OUTCOME", "APPLIED", "DECIDED", "NOTES"),
-        (
-            (
-                d["id"],
-                output.when(d["time"]),
-                d["trigger"],
-                d["strategy"],
-                d["outcome"],
-                _shares(d["applied"]),
-                _shares(d["decided"]),
-                " ".join(note["code"] for note in d["notes"]) or None,
-            )
-            for d in found
+        lambda d: (
+            d["id"],
+            output.when(d["time"]),
+            d["trigger"],
+            d["strategy"],
+            d["outcome"],
+            _shares(d["applied"]),
+            _shares(d["decided"]),
+            " ".join(note["code"] for note in d["notes"]) or None,
         ),
     )
 

@@ -22,20 +22,16 @@ app = typer.Typer(help="Incidents and their timelines.", no_args_is_help=True)
 def list_incidents(context: typer.Context, as_json: JsonOption = False) -> None:
     """List incidents, the latest first."""
     found = connect(context).items(INCIDENTS)
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("NAME", "OPENED", "CLOSED", "AUTHOR", "TITLE"),
-        (
-            (
-                one["name"],
-                output.when(one["opened"]),
-                output.when(one["closed"]),
-                one["author"],
-                one["title"],
-            )
-            for one in found
+        lambda one: (
+            one["name"],
+            output.when(one["opened"]),
+            output.when(one["closed"]),
+            one["author"],
+            one["title"],
         ),
     )
 

@@ -29,23 +29,19 @@ def list_intents(
     """List what stands, the latest first."""
     params = None if everything else {"standing": "true"}
     found = connect(context).items(INTENTS, params)
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("ID", "STATE", "TARGET", "SINCE", "EXPIRES", "AUTHOR", "DONE", "REASON"),
-        (
-            (
-                one["id"],
-                one["ending"] if one["state"] == "ended" else one["state"],
-                target_words(one["target"]),
-                output.when(one["created"]),
-                output.when(one["expires"]),
-                one["author"],
-                _done(one["progress"]),
-                output.clipped(one["reason"], 60),
-            )
-            for one in found
+        lambda one: (
+            one["id"],
+            one["ending"] if one["state"] == "ended" else one["state"],
+            target_words(one["target"]),
+            output.when(one["created"]),
+            output.when(one["expires"]),
+            one["author"],
+            _done(one["progress"]),
+            output.clipped(one["reason"], 60),
         ),
     )
 

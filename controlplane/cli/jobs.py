@@ -30,23 +30,19 @@ def list_jobs(
 ) -> None:
     """List the newest jobs."""
     found = connect(context).items(JOBS, {"service": service, "limit": limit})
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("ID", "SERVICE", "TRIGGER", "STATE", "PROGRESS", "CREATED", "RESULT", "MESSAGE"),
-        (
-            (
-                job["id"],
-                job["service"],
-                job["trigger"],
-                job["state"],
-                output.percent(job["progress"]),
-                output.when(job["created"]),
-                output.short(job["result"]),
-                output.clipped(job["message"], 60),
-            )
-            for job in found
+        lambda job: (
+            job["id"],
+            job["service"],
+            job["trigger"],
+            job["state"],
+            output.percent(job["progress"]),
+            output.when(job["created"]),
+            output.short(job["result"]),
+            output.clipped(job["message"], 60),
         ),
     )
 

@@ -31,19 +31,15 @@ def list_models(
 ) -> None:
     """List registered models, newest first."""
     models = connect(context).items(MODELS, {"service": service})
-    if as_json:
-        output.emit(models)
-        return
-    output.table(
+    output.listing(
+        models,
+        as_json,
         ("DIGEST", "SERVICE", "CREATED", "ALIASES"),
-        (
-            (
-                output.short(m["digest"]),
-                m["service"],
-                output.when(m["created"]),
-                " ".join(m["aliases"]) or None,
-            )
-            for m in models
+        lambda m: (
+            output.short(m["digest"]),
+            m["service"],
+            output.when(m["created"]),
+            " ".join(m["aliases"]) or None,
         ),
     )
 
@@ -74,21 +70,17 @@ def promotions(
 ) -> None:
     """Show the promotion log of a service, newest first."""
     steps = connect(context).items(path_of(SERVICES, service, "/promotions"), {"limit": limit})
-    if as_json:
-        output.emit(steps)
-        return
-    output.table(
+    output.listing(
+        steps,
+        as_json,
         ("TIME", "EVENT", "MODEL", "BEFORE", "AUTHOR", "REASON"),
-        (
-            (
-                output.when(s["time"]),
-                s["event"],
-                output.short(s["model"]),
-                output.short(s["before"]),
-                s["author"],
-                output.clipped(s["reason"], 80),
-            )
-            for s in steps
+        lambda s: (
+            output.when(s["time"]),
+            s["event"],
+            output.short(s["model"]),
+            output.short(s["before"]),
+            s["author"],
+            output.clipped(s["reason"], 80),
         ),
     )
 

@@ -6,8 +6,9 @@ one line a row. Neither cuts an id, so it can be copied. `--json` prints the API
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 # Cells up to this length (ids, times, shares) are not folded, however narrow the terminal is: it
 # wraps the lines of a table that is still wider.
@@ -42,6 +43,19 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         print(
             "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
         )
+
+
+def listing(
+    items: Sequence[Mapping[str, Any]],
+    as_json: bool,
+    columns: Sequence[str],
+    cells: Callable[[Mapping[str, Any]], Sequence[object]],
+) -> None:
+    """Print what the API lists: with `--json` as it stands, else a row of `cells` for each item."""
+    if as_json:
+        emit(items)
+    else:
+        table(columns, map(cells, items))
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> None:

@@ -38,12 +38,11 @@ def register(root: typer.Typer) -> None:
 def list_policies(context: typer.Context, as_json: JsonOption = False) -> None:
     """List every declared policy."""
     found = connect(context).items(f"{POLICIES}:list")
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("NAME", "KIND", "MODE", "ROUTES", "SERVICES", "REGIONS"),
-        ((one["name"], one["kind"], one["mode"], *_attached(one["document"])) for one in found),
+        lambda one: (one["name"], one["kind"], one["mode"], *_attached(one["document"])),
     )
 
 
@@ -94,12 +93,11 @@ def set_mode(
 def list_presets(context: typer.Context, as_json: JsonOption = False) -> None:
     """List ready-made policies; with --json as documents."""
     found = connect(context).items(f"{POLICIES}:presets")
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("PRESET", "KIND", "FOR"),
-        ((one["name"], one["kind"], one["description"]) for one in found),
+        lambda one: (one["name"], one["kind"], one["description"]),
     )
 
 
@@ -107,20 +105,16 @@ def list_presets(context: typer.Context, as_json: JsonOption = False) -> None:
 def list_reports(context: typer.Context, as_json: JsonOption = False) -> None:
     """List which version of the policies each gateway runs, and what it cannot enforce."""
     found = connect(context).items(f"{POLICIES}:reports")
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("GATEWAY", "GROUP", "UP TO DATE", "NOT ENFORCED", "HEARD"),
-        (
-            (
-                one["gateway"],
-                one["group"],
-                "yes" if one["up_to_date"] else "no",
-                " ".join(one["unreadable"]) or None,
-                output.when(one["heard"]),
-            )
-            for one in found
+        lambda one: (
+            one["gateway"],
+            one["group"],
+            "yes" if one["up_to_date"] else "no",
+            " ".join(one["unreadable"]) or None,
+            output.when(one["heard"]),
         ),
     )
 

@@ -66,21 +66,17 @@ def history(
     """List publications: who, when, why; the newest first."""
     path = REVISIONS if route_id is None else path_of(ROUTES, route_id, "/revisions")
     found = connect(context).items(path, {"limit": limit})
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("REVISION", "TIME", "ROUTE", "EVENT", "AUTHOR", "GENERATION", "REASON"),
-        (
-            (
-                one["number"],
-                output.when(one["time"]),
-                one["route"],
-                one["event"],
-                one["author"],
-                one["generation"],
-                output.clipped(one["reason"], 60),
-            )
-            for one in found
+        lambda one: (
+            one["number"],
+            output.when(one["time"]),
+            one["route"],
+            one["event"],
+            one["author"],
+            one["generation"],
+            output.clipped(one["reason"], 60),
         ),
     )

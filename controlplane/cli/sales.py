@@ -18,22 +18,18 @@ app = typer.Typer(help="Flash sales.", no_args_is_help=True)
 def list_sales(context: typer.Context, as_json: JsonOption = False) -> None:
     """List sales: where each stands, and whether it is frozen."""
     found = connect(context).items(SALES)
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("NAME", "ITEM", "STOCK", "PHASE", "OPENS", "ENDS", "FROZEN"),
-        (
-            (
-                one["name"],
-                one["item"],
-                one["stock"],
-                one["phase"],
-                output.when(one["opens_at"]),
-                output.when(one["ends_at"]),
-                "yes" if one["frozen"] else "no",
-            )
-            for one in found
+        lambda one: (
+            one["name"],
+            one["item"],
+            one["stock"],
+            one["phase"],
+            output.when(one["opens_at"]),
+            output.when(one["ends_at"]),
+            "yes" if one["frozen"] else "no",
         ),
     )
 
@@ -44,20 +40,16 @@ def list_corrections(
 ) -> None:
     """List what was proposed for a sale, and who has agreed."""
     found = connect(context).items(path_of(SALES, name, "/corrections"))
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("CORRECTION", "FIELDS", "AUTHOR", "REVIEWER", "REASON"),
-        (
-            (
-                one["id"],
-                ", ".join(f"{key}={value}" for key, value in sorted(one["fields"].items())),
-                one["author"],
-                one["reviewer"],
-                one["reason"],
-            )
-            for one in found
+        lambda one: (
+            one["id"],
+            ", ".join(f"{key}={value}" for key, value in sorted(one["fields"].items())),
+            one["author"],
+            one["reviewer"],
+            one["reason"],
         ),
     )
 

@@ -21,19 +21,15 @@ app = typer.Typer(help="Scenarios: prepared sets of intents.", no_args_is_help=T
 def list_scenarios(context: typer.Context, as_json: JsonOption = False) -> None:
     """List what is prepared."""
     found = connect(context).items(SCENARIOS)
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("NAME", "TITLE", "ORDERS", "LASTS"),
-        (
-            (
-                one["name"],
-                one["title"],
-                ", ".join(order["kind"] for order in one["orders"]),
-                None if one["lasts_s"] is None else f"{one['lasts_s']:g} s",
-            )
-            for one in found
+        lambda one: (
+            one["name"],
+            one["title"],
+            ", ".join(order["kind"] for order in one["orders"]),
+            None if one["lasts_s"] is None else f"{one['lasts_s']:g} s",
         ),
     )
 
@@ -82,20 +78,16 @@ def apply(
 def list_runs(context: typer.Context, as_json: JsonOption = False) -> None:
     """List what was applied, the latest first."""
     found = connect(context).items(RUNS)
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("RUN", "APPLIED", "UNDONE", "AUTHOR", "STANDING"),
-        (
-            (
-                one["name"],
-                output.when(one["applied"]),
-                output.when(one["undone"]),
-                one["author"],
-                ", ".join(one["standing"]) or None,
-            )
-            for one in found
+        lambda one: (
+            one["name"],
+            output.when(one["applied"]),
+            output.when(one["undone"]),
+            one["author"],
+            ", ".join(one["standing"]) or None,
         ),
     )
 

@@ -64,23 +64,19 @@ def create(
 def list_tokens(context: typer.Context, as_json: JsonOption = False) -> None:
     """List every token, without secrets."""
     tokens = connect(context).items(TOKENS)
-    if as_json:
-        output.emit(tokens)
-        return
-    output.table(
+    output.listing(
+        tokens,
+        as_json,
         ("ID", "NAME", "ROLE", "NODE", "GROUP", "CREATED", "EXPIRES", "REVOKED"),
-        (
-            (
-                t["id"],
-                t["name"],
-                t["role"],
-                t.get("node"),
-                t.get("group"),
-                output.when(t.get("created")),
-                output.when(t.get("expires")),
-                output.when(t.get("revoked")),
-            )
-            for t in tokens
+        lambda t: (
+            t["id"],
+            t["name"],
+            t["role"],
+            t.get("node"),
+            t.get("group"),
+            output.when(t.get("created")),
+            output.when(t.get("expires")),
+            output.when(t.get("revoked")),
         ),
     )
 

@@ -1,5 +1,6 @@
 """Commands about outgoing webhooks: receivers, messages, dead letters."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -19,19 +20,15 @@ app = typer.Typer(help="Webhooks: who is told of what.", no_args_is_help=True)
 def list_webhooks(context: typer.Context, as_json: JsonOption = False) -> None:
     """List the receivers."""
     found = connect(context).items(WEBHOOKS)
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("NAME", "URL", "EVENTS", "DISABLED"),
-        (
-            (
-                one["name"],
-                one["url"] or one["address"],
-                ", ".join(one["events"]) or "all",
-                one["disabled"] or None,
-            )
-            for one in found
+        lambda one: (
+            one["name"],
+            one["url"] or one["address"],
+            ", ".join(one["events"]) or "all",
+            one["disabled"] or None,
         ),
     )
 
@@ -81,12 +78,11 @@ def list_deliveries(
 ) -> None:
     """List messages, the newest first; dead ones are those that nobody took."""
     found = connect(context).items(DELIVERIES, {"state": state, "limit": limit})
-    if as_json:
-        output.emit(found)
-        return
-    output.table(
+    output.listing(
+        found,
+        as_json,
         ("ID", "CREATED", "WEBHOOK", "EVENT", "STATE", "TRIES", "ANSWER"),
-        (_row(one) for one in found),
+        _row,
     )
 
 
@@ -109,7 +105,7 @@ def remove(context: typer.Context, name: NameArgument, reason: ReasonOption = ""
     output.note(f"webhook {name} is removed")
 
 
-def _row(one: dict[str, Any]) -> tuple[object, ...]:
+def _row(one: Mapping[str, Any]) -> tuple[object, ...]:
     return (
         one["id"],
         output.when(one["created"]),

@@ -45,3 +45,11 @@ def test_at_a_terminal_nothing_is_cut(
 def test_a_table_without_rows_is_its_head(capsys: pytest.CaptureFixture[str]) -> None:
     output.table(("A", "B"), [])
     assert capsys.readouterr().out == "A  B\n"
+
+
+@pytest.mark.parametrize(("as_json", "said"), [(True, '[{"a":1}]'), (False, "A1")])
+def test_a_listing_is_the_apis_own_answer_or_a_table(
+    capsys: pytest.CaptureFixture[str], as_json: bool, said: str
+) -> None:
+    output.listing([{"a": 1}], as_json, ("A",), lambda one: (one["a"],))
+    assert "".join(capsys.readouterr().out.split()) == said
