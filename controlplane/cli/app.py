@@ -10,18 +10,16 @@ from typing import Annotated
 
 import typer
 
-from controlplane.cli import (
+from controlplane.cli import connection, failures
+from controlplane.cli.commands import (
     alerts,
     audit,
     changes,
-    connection,
     decisions,
     emergency,
     envoy,
-    failures,
     findings,
     fleet,
-    gray_release,
     health,
     incidents,
     intents,
@@ -32,11 +30,6 @@ from controlplane.cli import (
     render,
     replay,
     reports,
-    route_files,
-    route_history,
-    route_life,
-    route_match,
-    routes,
     sales,
     samples,
     scenarios,
@@ -45,6 +38,7 @@ from controlplane.cli import (
     training,
     webhooks,
 )
+from controlplane.cli.commands.routes import files, gray_release, group, history, life, match
 from controlplane.domain.errors import ControlPlaneError
 
 # 128 + SIGINT, as shells report it.
@@ -88,15 +82,15 @@ replay.register(app)
 emergency.register(app)
 training.register(models.app)
 reports.register(models.app)
-for part in (route_life, gray_release, route_history, route_match, route_files):
-    part.register(routes.app)
+for part in (life, gray_release, history, match, files):
+    part.register(group.app)
 app.add_typer(decisions.app, name="decisions")
 app.add_typer(findings.app, name="findings")
 app.add_typer(samples.app, name="samples")
 app.add_typer(token.app, name="token")
 app.add_typer(models.app, name="models")
 app.add_typer(jobs.app, name="jobs")
-app.add_typer(routes.app, name="routes")
+app.add_typer(group.app, name="routes")
 policies.register(app)
 app.add_typer(envoy.app, name="envoy")
 app.add_typer(intents.app, name="intents")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from controlplane.cli.fleet import read_text
+from controlplane.cli.text_files import read_text
 from controlplane.domain.errors import Invalid
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import pytest
 
 from controlplane.api.edge.limits import MOST_BODY_BYTES
 from controlplane.api.fleet_document import nodes
-from controlplane.cli import fleet
+from controlplane.cli.commands import fleet
+from controlplane.cli.text_files import read_text
 from controlplane.domain.errors import Invalid, NotFound
 
 
@@ -18,30 +19,30 @@ def test_the_limits_of_both_sides_are_one() -> None:
 def test_a_file_at_its_limit_is_read_and_one_over_it_is_not(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_text("12345")
-    assert fleet.read_text(path, 5) == "12345"
+    assert read_text(path, 5) == "12345"
     with pytest.raises(Invalid, match="more than 4 bytes") as caught:
-        fleet.read_text(path, 4)
+        read_text(path, 4)
     assert caught.value.code == "file_too_large"
 
 
 def test_an_endless_file_ends_at_the_limit() -> None:
     with pytest.raises(Invalid) as caught:
-        fleet.read_text(Path("/dev/zero"), 1_000)
+        read_text(Path("/dev/zero"), 1_000)
     assert caught.value.code == "file_too_large"
 
 
 def test_standard_input_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a: \xc3\xa9")))
-    assert fleet.read_text(Path("-"), 5) == "a: é"
+    assert read_text(Path("-"), 5) == "a: é"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x" * 10)))
     with pytest.raises(Invalid):
-        fleet.read_text(Path("-"), 5)
+        read_text(Path("-"), 5)
 
 
 def test_what_is_no_text_or_not_there_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     with pytest.raises(NotFound, match=r"a\.yaml"):
-        fleet.read_text(path, 5)
+        read_text(path, 5)
     path.write_bytes(b"a\xff")
     with pytest.raises(Invalid, match="byte 1"):
-        fleet.read_text(path, 5)
+        read_text(path, 5)

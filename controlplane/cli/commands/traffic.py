@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from controlplane.cli import findings, output
+from controlplane.cli import output
+from controlplane.cli.commands import findings
 from controlplane.cli.connection import JsonOption, connect
 
 WEIGHTS = "/v1/weights"

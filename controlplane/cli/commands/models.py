@@ -1,6 +1,6 @@
 """Commands about models: list, promote, roll back, and the log of it.
 
-`train` has a module of its own, `cli.training`; report, card and compare are `cli.reports`.
+`train` has a module of its own, `training`; report, card and compare are in `reports`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
+from controlplane.cli.commands.routes.group import ROUTES, IdArgument
+from controlplane.cli.commands.routes.words import tell
 from controlplane.cli.connection import JsonOption, ReasonOption, connect
 from controlplane.cli.headers import header_of
 from controlplane.cli.paths import path_of
-from controlplane.cli.route_words import tell
-from controlplane.cli.routes import ROUTES, IdArgument
 from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.life.release import GrayBy
 

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from controlplane.cli import output
+from controlplane.cli.commands.fleet import MOST_BYTES, show_changes
 from controlplane.cli.connection import JsonOption, ReasonOption, connect
 from controlplane.cli.failures import in_file
-from controlplane.cli.fleet import MOST_BYTES, read_text, show_changes
+from controlplane.cli.text_files import read_text
 from controlplane.domain.errors import Invalid
 
 IMPORT = "/v1/routes:import"

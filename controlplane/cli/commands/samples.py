@@ -8,8 +8,8 @@ import typer
 
 from controlplane.cli import output
 from controlplane.cli.connection import JsonOption, connect
-from controlplane.cli.fleet import read_text
 from controlplane.cli.sample_file import batches, read_samples
+from controlplane.cli.text_files import read_text
 from controlplane.domain.errors import Invalid
 
 SAMPLES = "/v1/samples"

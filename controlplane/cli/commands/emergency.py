@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
+from controlplane.cli.commands.intents import INTENTS, ReturnOption
 from controlplane.cli.connection import JsonOption, ReasonOption, connect
 from controlplane.cli.intent_words import show, show_forecast
-from controlplane.cli.intents import INTENTS, ReturnOption
 from controlplane.domain.errors import Invalid
 
 CenterArgument = Annotated[str, typer.Argument(help="The data centre.")]

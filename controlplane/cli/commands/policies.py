@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from controlplane.cli import output
+from controlplane.cli.commands.routes.match import address_of
 from controlplane.cli.connection import JsonOption, ReasonOption, connect
 from controlplane.cli.declared import FileOption, NameArgument, read
-from controlplane.cli.fleet import read_text
 from controlplane.cli.headers import header_of
 from controlplane.cli.paths import path_of
-from controlplane.cli.route_match import address_of
+from controlplane.cli.text_files import read_text
 
 POLICIES = "/v1/policies"
 MOST_BYTES = 1_000_000

@@ -1,7 +1,7 @@
 """The group `routes`, and its commands that read: `routes list` and `routes show`.
 
-The others register themselves here: `route_life`, `gray_release`, `route_history`, `route_match`
-and `route_files`.
+The others register themselves here: `life`, `gray_release`, `history`, `match`
+and `files`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import typer
 
 from controlplane.cli import output
+from controlplane.cli.commands.routes.words import show, step
 from controlplane.cli.connection import JsonOption, connect
 from controlplane.cli.paths import path_of
-from controlplane.cli.route_words import show, step
 
 ROUTES = "/v1/routes"
 LIST = "/v1/routes:list"

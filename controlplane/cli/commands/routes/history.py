@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from controlplane.cli import output
+from controlplane.cli.commands.routes.group import ROUTES, IdArgument
 from controlplane.cli.connection import JsonOption, LimitOption, connect
 from controlplane.cli.paths import path_of
-from controlplane.cli.routes import ROUTES, IdArgument
 from controlplane.domain.errors import NotFound
 
 REVISIONS = "/v1/routes:revisions"

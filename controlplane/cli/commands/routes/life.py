@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from controlplane.cli import output
+from controlplane.cli.commands.fleet import FileOption
+from controlplane.cli.commands.routes.group import ROUTES, IdArgument
+from controlplane.cli.commands.routes.words import tell
 from controlplane.cli.connection import JsonOption, ReasonOption, connect
 from controlplane.cli.failures import in_file
-from controlplane.cli.fleet import FileOption, read_text
 from controlplane.cli.paths import path_of
-from controlplane.cli.route_words import tell
-from controlplane.cli.routes import ROUTES, IdArgument
+from controlplane.cli.text_files import read_text
 from controlplane.domain.errors import Invalid
 
 MOST_BYTES = 1_000_000

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from controlplane.cli import jobs, output
+from controlplane.cli import output
+from controlplane.cli.commands import jobs
+from controlplane.cli.commands.models import MODELS, promoted, show
+from controlplane.cli.commands.processes import run_module
 from controlplane.cli.connection import JsonOption, ReasonOption, connect
-from controlplane.cli.models import MODELS, promoted, show
 from controlplane.cli.paths import path_of
-from controlplane.cli.processes import run_module
 from controlplane.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from controlplane.cli import output
+from controlplane.cli.commands.models import MODELS, whole_digest
 from controlplane.cli.connection import JsonOption, connect
-from controlplane.cli.models import MODELS, whole_digest
 from controlplane.domain.errors import Invalid
 
 if TYPE_CHECKING:
