@@ -128,6 +128,8 @@ class AdmissionAgent:
             self._reporter.tell(found.version, self._pipeline.not_enforced | unreadable)
 
     def _unready(self) -> str:
+        if self._routes.revision is None and self._routes.missing:
+            return f"no routes: {self._routes.missing}"
         if self._proxy is not None and not self._proxy.revision:
             return "no configuration yet: the control plane has not answered, and none is on disk"
         if not self._judge.configured:

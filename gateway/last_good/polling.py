@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 import structlog
 
-from controlplane.domain.errors import ControlPlaneError, Invalid, Refused, Retryable
+from controlplane.domain.errors import ControlPlaneError, Invalid, NotFound, Refused, Retryable
 from gateway.last_good.token_file import read_token
 
 log = structlog.get_logger()
@@ -22,6 +22,8 @@ log = structlog.get_logger()
 # What the server may take beyond the wait that it was asked for.
 ANSWER_S = 10.0
 REFUSALS = frozenset({401, 403})
+# The control plane is there, and the fleet has no such gateway group: waiting does not help.
+GROUP_UNKNOWN = "gateway_group_not_found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +92,8 @@ class Poller:
         self._said = ""
         # Of what is in use; whoever has it from disk sets it before `run`.
         self.tag = ""
+        # Why what is asked for is not there, in the control plane's words; "" when it is.
+        self.missing = ""
         # The control plane has said that what is in use is the newest.
         self.current = asyncio.Event()
 
@@ -100,8 +104,10 @@ class Poller:
             while True:
                 try:
                     await self._poll(client)
-                    self._failures, self._said = 0, ""
+                    self._failures, self._said, self.missing = 0, "", ""
                 except ControlPlaneError as error:
+                    if isinstance(error, NotFound):
+                        self.missing = error.message
                     self._say(error)
                     await asyncio.sleep(self._pause_s())
                 except Exception:
@@ -122,7 +128,7 @@ class Poller:
             await self._take(Fetched(body=answer.content, tag=tag, revision=revision))
             self.tag = tag
         elif answer.status_code != httpx.codes.NOT_MODIFIED:
-            raise Retryable("control_plane_away", f"{url}: {answer.status_code} {answer.text}")
+            raise _no_answer(url, answer)
         self.current.set()
 
     async def _answer(self, client: httpx.AsyncClient, url: str) -> httpx.Response:
@@ -150,6 +156,19 @@ class Poller:
         self._failures += 1
         jitter: float = random.uniform(0.5, 1.0)
         return min(doubled_s, self._source.back_off_max_s) * jitter
+
+
+def _no_answer(url: str, answer: httpx.Response) -> ControlPlaneError:
+    """What an answer means that is neither new nor the old one."""
+    if answer.status_code == httpx.codes.NOT_FOUND:
+        try:
+            problem = answer.json()
+            if problem["code"] == GROUP_UNKNOWN:
+                return NotFound(GROUP_UNKNOWN, f"{url}: {problem['detail']}")
+        except (KeyError, TypeError, ValueError):
+            # Some other server's page.
+            pass
+    return Retryable("control_plane_away", f"{url}: {answer.status_code} {answer.text}")
 
 
 def _usable(url: str) -> bool:

@@ -46,6 +46,11 @@ class SectionKeeper(Generic[Meant]):
         """The control plane has said that what is in force is the newest."""
         return self._poller is not None and self._poller.current.is_set()
 
+    @property
+    def missing(self) -> str:
+        """Why the control plane has no such section, in its words; "" when it has."""
+        return "" if self._poller is None else self._poller.missing
+
     async def load(self) -> None:
         """Put in force what an earlier run left; a damaged file is said and ignored."""
         try:
