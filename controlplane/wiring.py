@@ -5,18 +5,15 @@ what was last published. Only then may time pass, so a restart serves the same v
 first poll can see anything else.
 """
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import structlog
 
 from controlplane.adapters.envoy.plane import EnvoyPlane
-from controlplane.adapters.leader import LeaderLock
-from controlplane.adapters.prometheus import Credential, Prometheus, PrometheusOptions
-from controlplane.adapters.sql.stores import SqlStores, sqlite_url
+from controlplane.adapters.prometheus import Prometheus
+from controlplane.adapters.sql.stores import SqlStores
 from controlplane.adapters.webhook_carrier import HttpCarrier
 from controlplane.api.dependencies import ApiServices
 from controlplane.checking import health_watch, loads_told
@@ -27,7 +24,6 @@ from controlplane.domain.health.judging import Orders
 from controlplane.domain.intents.orders import orders
 from controlplane.domain.promotions import Promoting
 from controlplane.domain.snapshot import Content
-from controlplane.domain.suspicion.limits import scaled as scaled_suspicion
 from controlplane.emergencies import evacuations, intents
 from controlplane.engine.access import Access
 from controlplane.engine.cadence import scaled as scaled_cadence
@@ -49,20 +45,20 @@ from controlplane.engine.publishing.following import Following
 from controlplane.engine.publishing.publication import Publication
 from controlplane.engine.reconciling.loop import LoopParts, ReconcileLoop
 from controlplane.engine.reconciling.records import Records
-from controlplane.engine.retention import DAY_S, Retention, RetentionStores, RetentionTimes
 from controlplane.engine.routes.gray_releases import RouteParts
 from controlplane.engine.routes.life import RouteLife
 from controlplane.engine.samples.history import History
 from controlplane.engine.samples.intake import Intake
-from controlplane.engine.samples.pull import Puller, PullParts, PullTimes
-from controlplane.engine.samples.suspicion import SuspicionRules, Suspicions
+from controlplane.engine.samples.suspicion import Suspicions
 from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
 from controlplane.engine.supervision import Supervisor
 from controlplane.operations import Acting, Ground, office
 from controlplane.ports.outside import DataPlane
 from controlplane.proxies import envoy_plane, proxy_planes, renderings
+from controlplane.sampling import prometheus_client, puller, suspicion_rules
 from controlplane.settings import Settings
+from controlplane.storing import retention, stores_opened
 from controlplane.trainings import jobs, retraining, shelf
 
 log = structlog.get_logger(__name__)
@@ -91,33 +87,21 @@ class House:
 async def house(settings: Settings, address: str) -> AsyncIterator[House]:
     """Everything, restored and ready to serve at `address`; closed in reverse order."""
     instruments = Instruments()
-    _make_data_dir(settings.data_dir)
-    lock = LeaderLock(settings.data_dir / "leader.lock")
-    lock.acquire(address, instruments.now())
-    try:
-        url = settings.database_url or sqlite_url(settings.data_dir / "signalbox.db")
-        stores = await patiently(
-            lambda: SqlStores.open(url, shelf(settings), settings.store_timeout_s)
-        )
+    async with stores_opened(settings, shelf(settings), address, instruments.now()) as stores:
+        built = _build(settings, stores, instruments)
+        await _restore(built)
         try:
-            built = _build(settings, stores, instruments)
-            await _restore(built)
-            try:
-                yield built
-            finally:
-                await built.plane.stop()
-                await built.prometheus.close()
-                await built.carrier.close()
+            yield built
         finally:
-            await stores.close()
-    finally:
-        lock.release()
+            await built.plane.stop()
+            await built.prometheus.close()
+            await built.carrier.close()
 
 
 def _parts(settings: Settings, stores: SqlStores, instruments: Instruments) -> LoopParts:
     pokes = Pokes()
     publication = Publication()
-    rules = _suspicion_rules(settings)
+    rules = suspicion_rules(settings)
     guard = FleetGuard(publication, rules.limits, instruments)
     fleets = Fleets(stores.fleets, pokes, instruments, guard)
     suspicions = Suspicions(fleets, publication, rules, instruments)
@@ -137,7 +121,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
     parts = _parts(settings, stores, instruments)
     cadence = scaled_cadence(settings.cadence, settings.time_scale)
     planes = _planes(settings, stores, parts, instruments)
-    prometheus = _prometheus(settings)
+    prometheus = prometheus_client(settings)
     acting = _acting(settings, stores, parts, planes, instruments)
     services = ApiServices(
         access=planes.access,
@@ -146,7 +130,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         policy_reports=PolicyReports(instruments),
         health=_health(settings, stores, parts, planes, instruments),
         intake=parts.intake,
-        puller=_puller(settings, prometheus, parts, instruments),
+        puller=puller(settings, prometheus, parts, instruments),
         fleets=parts.fleets,
         routes=_routes(settings, stores, parts, instruments),
         loop=ReconcileLoop(parts, cadence, _limits(settings), instruments),
@@ -177,7 +161,7 @@ def _build(settings: Settings, stores: SqlStores, instruments: Instruments) -> H
         following=planes.following,
         prometheus=prometheus,
         pokes=parts.pokes,
-        retention=Errand(_retention(settings, stores, instruments).sweep),
+        retention=Errand(retention(settings, stores, instruments).sweep),
         retraining=Errand(retraining(services, settings).look),
         supervisor=Supervisor(),
         evacuations=evacuations(settings, services, instruments),
@@ -213,7 +197,7 @@ def _acting(
     settings: Settings,
     stores: SqlStores,
     parts: LoopParts,
-    planes: "_Planes",
+    planes: _Planes,
     instruments: Instruments,
 ) -> Acting[HttpCarrier]:
     couriers = _couriers(settings, planes, parts.publication, instruments)
@@ -240,17 +224,6 @@ def _operations(
             acting=acting,
             instruments=instruments,
         )
-    )
-
-
-def _puller(
-    settings: Settings, prometheus: Prometheus, parts: LoopParts, instruments: Instruments
-) -> Puller:
-    period_s = scaled_cadence(settings.cadence, settings.time_scale).period_s
-    return Puller(
-        PullParts(source=prometheus, fleets=parts.fleets, intake=parts.intake),
-        PullTimes(period_s=period_s, timeout_s=settings.source_timeout_s),
-        instruments,
     )
 
 
@@ -297,7 +270,7 @@ def _routes(
 
 
 def _couriers(
-    settings: Settings, planes: "_Planes", publication: Publication, instruments: Instruments
+    settings: Settings, planes: _Planes, publication: Publication, instruments: Instruments
 ) -> tuple[Courier, ...]:
     every: tuple[DataPlane, ...] = (planes.envoy, *proxy_planes(settings))
     check, overtaken = planes.following.check, planes.following.overtaken
@@ -306,54 +279,6 @@ def _couriers(
 
 def _limits(settings: Settings) -> EnvelopeLimits:
     return scaled_limits(settings.envelope, settings.time_scale)
-
-
-def _suspicion_rules(settings: Settings) -> SuspicionRules:
-    scale = settings.time_scale
-    return SuspicionRules(
-        limits=scaled_suspicion(settings.suspicion, scale),
-        cadence=scaled_cadence(settings.cadence, scale),
-        fresh_s=settings.envelope.fresh_s * scale,
-    )
-
-
-def _retention(settings: Settings, stores: SqlStores, instruments: Instruments) -> Retention:
-    return Retention(
-        RetentionStores(
-            minutes=stores.minutes,
-            decisions=stores.decisions,
-            jobs=stores.jobs,
-            snapshots=stores.snapshots,
-            intents=stores.intents,
-            deliveries=stores.operations.deliveries,
-            journal=stores.operations.journal,
-        ),
-        RetentionTimes(
-            samples_s=settings.sample_retention_days * DAY_S,
-            minutes_s=settings.minute_retention_days * DAY_S,
-            decisions_s=settings.decision_retention_days * DAY_S,
-        ),
-        instruments,
-    )
-
-
-def _prometheus(settings: Settings) -> Prometheus:
-    credentials = {
-        name: Credential(
-            origin=one.origin,
-            token=os.environ.get(one.token_env, ""),
-            token_file=one.token_file,
-        )
-        for name, one in settings.source_credentials.items()
-    }
-    return Prometheus(
-        PrometheusOptions(
-            timeout_s=settings.source_timeout_s,
-            most_bytes=settings.source_most_bytes,
-            most_series=settings.source_most_series,
-            credentials=credentials,
-        )
-    )
 
 
 async def _restore(built: House) -> None:
@@ -373,15 +298,3 @@ async def _restore(built: House) -> None:
     except (Rejected, Retryable) as error:
         # The courier tries again; Envoys keep what they have.
         log.warning("serve.snapshot_not_in_force", reason=error.message)
-
-
-def _make_data_dir(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise Retryable(
-            "store_unavailable",
-            f"the data folder {path} cannot be made ({error.strerror}): check SIGNALBOX_DATA_DIR, "
-            "mount and owner",
-            {"reason": "cannot_open"},
-        ) from error
