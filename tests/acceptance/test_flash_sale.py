@@ -12,8 +12,9 @@ from pathlib import Path
 
 import httpx
 
-from benchmarks.flash_sale import Played, Sale, Size, declare, play, strike
+from benchmarks.flash_sale import Sale, Size, declare, play, strike
 from benchmarks.flash_sale_clock import clock_rates
+from benchmarks.flash_sale_figures import Played
 from benchmarks.flash_sale_site import SaleSite, sale_site
 from tests.acceptance.served import until
 

@@ -1,4 +1,4 @@
-"""Metric families of training jobs, read at each scrape. Part of `api.metrics.exposition`."""
+"""Metric families of training jobs, read at each scrape. `exposition` calls it."""
 
 from collections import Counter
 from collections.abc import Iterator
