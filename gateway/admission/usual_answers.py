@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from controlplane.domain.admission.asking import Decision, Verdict
 from controlplane.domain.routing.matching.request import Request
 from gateway.admission.enforcing import Answer, Headers
+from gateway.admission.languages import reads_chinese
 
 PROBLEM = "application/problem+json"
 DEFAULT_STATUS = 503
@@ -81,14 +82,8 @@ def wants_page(headers: Mapping[str, str]) -> bool:
     return "text/html" in accept and "json" not in accept
 
 
-def words(headers: Mapping[str, str]) -> Words:
-    """The language that stands first, if it is one of ours."""
-    first = headers.get("accept-language", "").strip().lower()
-    return CHINESE if first.startswith("zh") else ENGLISH
-
-
 def _page(verdict: Verdict, seconds: int | None, headers: Mapping[str, str]) -> bytes:
-    said = words(headers)
+    said = CHINESE if reads_chinese(headers.get("accept-language", "")) else ENGLISH
     titles = {Verdict.WAIT: said.wait, Verdict.CHALLENGE: said.challenge}
     text = said.soon if seconds is None else said.again.format(seconds=seconds)
     page = PAGE.format(

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from gateway.admission.languages import reads_chinese
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
@@ -57,21 +59,5 @@ CHINESE = Words(
 
 
 def words(accept_language: str) -> Words:
-    """The language that a reader prefers; English where he names neither (RFC 9110, 12.5.4)."""
-    ranked = {"en": 0.0, "zh": 0.0}
-    for part in accept_language.split(","):
-        tag, _, weight = part.partition(";")
-        primary = tag.strip().lower().split("-")[0]
-        if primary in ranked:
-            ranked[primary] = max(ranked[primary], _quality(weight))
-    return CHINESE if ranked["zh"] > ranked["en"] else ENGLISH
-
-
-def _quality(weight: str) -> float:
-    name, _, value = weight.strip().partition("=")
-    if name.strip().lower() != "q":
-        return 1.0
-    try:
-        return float(value)
-    except ValueError:
-        return 0.0
+    """Those of a reader."""
+    return CHINESE if reads_chinese(accept_language) else ENGLISH

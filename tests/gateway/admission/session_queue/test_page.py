@@ -6,7 +6,7 @@ import pytest
 from controlplane.domain.admission.asking import Asked, Decision, Verdict
 from controlplane.domain.routing.matching.request import Request
 from gateway.admission.session_queue.page import answer
-from gateway.admission.session_queue.words import CHINESE, ENGLISH, words
+from gateway.admission.session_queue.words import CHINESE, ENGLISH
 
 
 def asked(**headers: str) -> Asked:
@@ -98,23 +98,6 @@ def test_the_page_is_in_the_readers_language_and_the_operators_title_is_text() -
 )
 def test_each_reason_has_its_words(decision: Decision, lines: list[str]) -> None:
     assert json.loads(answer(asked(), decision).body)["lines"] == lines
-
-
-@pytest.mark.parametrize(
-    ("header", "language"),
-    [
-        ("", ENGLISH),
-        ("fr", ENGLISH),
-        ("zh", CHINESE),
-        ("en;q=0.5, zh-TW", CHINESE),
-        ("en, zh;q=0.9", ENGLISH),
-        ("zh;q=nonsense", ENGLISH),
-        ("zh;level=1", CHINESE),
-        ("zh;q=0", ENGLISH),
-    ],
-)
-def test_the_language_that_is_liked_most_is_taken(header: str, language: object) -> None:
-    assert words(header) is language
 
 
 def test_both_languages_say_everything() -> None:
