@@ -52,6 +52,7 @@ class AdmissionAgent:
             else OpeningOptions(source=options.policies, folder=options.folder),
             fetch=None if self._proxy is None else self._proxy.fetch,
         )
+        self._registry.register(surroundings.pools)
         self._pipeline = Pipeline(MAKERS, surroundings, CountsAndLines(self._registry))
         self._judge = Judge(self._pipeline, options.known, time.time)
         self._policies = SectionKeeper[Received](

@@ -1,11 +1,12 @@
 """What an enforcer is given by the agent that it works in."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controlplane.domain.admission.asking import Asked
 from gateway.admission.enforcing import Answer
 from gateway.admission.opening_options import OpeningOptions
+from gateway.admission.pool_figures import PoolBook
 from gateway.state.shared import SharedState
 
 Fetch = Callable[[Asked], Awaitable[Answer]]
@@ -25,6 +26,7 @@ class Surroundings:
         openings: where the secrets of flash sales come from; None keeps them closed.
         fetch: the whole answer of a service to a request that is nobody's own, Retryable when
             there is none; None where the agent is no proxy.
+        pools: where session queues write what their pools are like.
     """
 
     state: SharedState
@@ -34,3 +36,4 @@ class Surroundings:
     ticket_key: bytes = b""
     openings: OpeningOptions | None = None
     fetch: Fetch | None = None
+    pools: PoolBook = field(default_factory=PoolBook)

@@ -52,9 +52,11 @@ class SessionQueue:
         self._alone = OwnPool(self._policy)
         tick_s = min(max(self._policy.period_s / 10, SHORTEST_TICK_S), LONGEST_TICK_S)
         self._holding = Holding(self._visit, tick_s, self._policy.abandon_s / 4)
+        self._figures = around.pools.open(policy.name, self._policy.target_ms)
         self._steering = Steering(
             name=policy.name,
             policy=self._policy,
+            figures=self._figures,
             pools=around.state.pools,
             key=self._key,
             changed=self._holding.freed,
@@ -104,6 +106,7 @@ class SessionQueue:
 
     async def close(self) -> None:
         """Stop what runs in the background; who waits here is shown the page."""
+        self._around.pools.close(self._name, self._figures)
         await self._holding.close()
         running = [*self._tasks, *([self._steers] if self._steers is not None else [])]
         for task in running:

@@ -21,6 +21,7 @@ from controlplane.domain.admission.session_queue.control import (
 from controlplane.domain.admission.session_queue.policy import SessionQueuePolicy
 from controlplane.domain.errors import Invalid, Retryable
 from gateway.admission.enforcing import Outcome
+from gateway.admission.pool_figures import PoolFigures
 from gateway.state.ports import Pools, PoolState, Sized, Times
 
 log = structlog.get_logger()
@@ -35,6 +36,7 @@ class Steering:
 
     Attributes:
         changed: called when more may be inside.
+        figures: what it knows, for metrics.
         control: the newest that this agent knows of.
     """
 
@@ -43,6 +45,7 @@ class Steering:
     pools: Pools
     key: str
     changed: Callable[[], None]
+    figures: PoolFigures = field(default_factory=PoolFigures)
     control: Control = field(init=False)
     _times: Times = field(default_factory=Times)
 
@@ -82,15 +85,18 @@ class Steering:
         self.control = self._noted(state)
         if state.ended is not None:
             await self._decide(state, state.ended)
+        self._show(state)
         if whole(self.control) > before:
             self.changed()
 
     async def _decide(self, state: PoolState, period: Period) -> None:
+        before = whole(self.control)
         control = controlled(self.policy, self.control, period)
         size, note = whole(control), canonical.encode(control)
         if not await self.pools.resize(self.key, Sized(size=size, note=note, number=state.number)):
             return
         self.control = control
+        self.figures.resized(before, size)
         if size != state.size:
             log.info(
                 "session_queue.sized",
@@ -103,6 +109,11 @@ class Steering:
                 inside=period.inside,
                 waiting=period.waiting,
             )
+
+    def _show(self, state: PoolState) -> None:
+        self.figures.state = state
+        self.figures.size = whole(self.control)
+        self.figures.mean_ms = self.control.mean_ms
 
     def _noted(self, state: PoolState) -> Control:
         if not state.note:

@@ -67,6 +67,7 @@ class Control:
         inside: sessions at the end of the last period.
         calm_s: nobody has waited for so long.
         rate_per_s: sessions that enter while others wait, smoothed; 0 is unknown.
+        mean_ms: response time in the newest period with answers; 0 is unknown.
     """
 
     size: float
@@ -75,6 +76,7 @@ class Control:
     inside: int = 0
     calm_s: float = 0.0
     rate_per_s: float = 0.0
+    mean_ms: float = 0.0
 
 
 def at_start(policy: SessionQueuePolicy) -> Control:
@@ -102,6 +104,7 @@ def controlled(policy: SessionQueuePolicy, control: Control, period: Period) -> 
         inside=period.inside,
         calm_s=calm_s,
         rate_per_s=_rate(control, period),
+        mean_ms=period.total_s / period.answers * 1_000.0 if period.answers else control.mean_ms,
     )
 
 
