@@ -1,6 +1,6 @@
 """One cycle, without waiting or storing: facts in, decisions out.
 
-Pure functions over frozen values, called by `loop` in a thread, and by a replay. What is decided
+Pure functions over frozen values, called in the thread of a tick, and by a replay. What is decided
 here depends on its arguments alone.
 """
 

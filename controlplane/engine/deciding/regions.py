@@ -1,6 +1,6 @@
 """What stands in the way of a `regional` service, as findings.
 
-Called by `loop` after each cycle. A service that was not decided in it keeps its findings.
+Called after each cycle. A service that was not decided in it keeps its findings.
 """
 
 from collections.abc import Iterable, Iterator

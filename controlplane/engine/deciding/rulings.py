@@ -1,6 +1,6 @@
 """All decisions of one cycle: the services that are due, one after the other.
 
-Pure functions, called by `loop` in a thread. A service on a shared pool is decided with what was
+Pure functions, called by `tick` in a thread. A service on a shared pool is decided with what was
 decided before it, the most important class first, so that they do not all run for the same room;
 what they make of a pool together is settled at the end. Law 8: one that fails holds its shares.
 """

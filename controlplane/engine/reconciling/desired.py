@@ -1,6 +1,6 @@
 """The whole desired state of one cycle: the fleet, with new decisions over the shares in force.
 
-Pure functions, called by `loop` in a thread. A service that cannot be built is a fault of that
+Pure functions, called by `tick` in a thread. A service that cannot be built is a fault of that
 service: it keeps the part that is published, everything else ships (laws 4 and 8).
 """
 

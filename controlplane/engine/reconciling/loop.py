@@ -8,22 +8,18 @@ the last snapshot stays in force everywhere.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 
 import structlog
 
 from controlplane.domain.decisions import Decision, Trigger
 from controlplane.domain.errors import Conflict, Retryable
-from controlplane.domain.findings import Observation, Source
 from controlplane.domain.guardrails.limits import EnvelopeLimits
 from controlplane.domain.guardrails.state import Outcome
 from controlplane.domain.snapshot import Snapshot
 from controlplane.engine.cadence import Cadence
-from controlplane.engine.deciding import regions
 from controlplane.engine.deciding.cycle import Facts, stamped
-from controlplane.engine.deciding.faults import Fault, Step, observed, subject_of
-from controlplane.engine.deciding.rulings import bereft, rule
 from controlplane.engine.deciding.shadow import Ladder, states_of, trials_of
 from controlplane.engine.fleet.fleets import Fleets
 from controlplane.engine.intents.standing import Standing
@@ -31,10 +27,11 @@ from controlplane.engine.learning.models import Models
 from controlplane.engine.pokes import Poke, Pokes
 from controlplane.engine.publishing.publication import Publication
 from controlplane.engine.publishing.shares import published_regions, published_shares
-from controlplane.engine.reconciling.desired import Desired, desired
 from controlplane.engine.reconciling.publisher import Publisher, PublisherParts
 from controlplane.engine.reconciling.punctuality import Punctuality
 from controlplane.engine.reconciling.records import Records
+from controlplane.engine.reconciling.telling import report, tell
+from controlplane.engine.reconciling.tick import Computed, computed, triggers_of
 from controlplane.engine.samples.intake import Intake
 from controlplane.engine.stages import Instruments, Stage
 from controlplane.ports.stores import DecisionStore, SnapshotStore
@@ -57,6 +54,14 @@ class LoopParts:
     publication: Publication
     pokes: Pokes
     standing: Standing = field(default_factory=Standing)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempt:
+    """What a tick has computed and not published yet, and the pokes that asked for it."""
+
+    pokes: tuple[Poke, ...]
+    result: Computed
 
 
 class ReconcileLoop:
@@ -135,26 +140,22 @@ class ReconcileLoop:
         if self._unfinished is not None:
             await self._finish(self._unfinished)
 
-    async def _attempt(self, pokes: tuple[Poke, ...]) -> "_Attempt":
+    async def _attempt(self, pokes: tuple[Poke, ...]) -> _Attempt:
         """Decide and build what the facts ask for now."""
         standing = self._parts.standing
         below = standing.below(self._parts.publication.current)
         facts = self._facts(below)
         held = standing.held(facts.fleet)
-        triggers = {k: v for k, v in _triggers(facts, pokes).items() if k not in held}
+        triggers = {k: v for k, v in triggers_of(facts, pokes).items() if k not in held}
         with self._stages.measure(Stage.DECIDE):
-            result = await self._beside(asyncio.to_thread(_cycle, facts, triggers, below))
-        undecided = facts.windows.keys() - triggers.keys()
-        self._report(Step.DECIDE, result.faults, undecided)
-        regions.report(self._findings, result.made, undecided)
-        self._report(Step.BUILD, result.desired.faults)
-        self._findings.report(Source.LOOP, result.pools, scope="pools")
-        return _Attempt(pokes=pokes, cycle=result)
+            result = await self._beside(asyncio.to_thread(computed, facts, triggers, below))
+        report(self._findings, result, facts.windows.keys() - triggers.keys())
+        return _Attempt(pokes=pokes, result=result)
 
-    async def _finish(self, attempt: "_Attempt") -> None:
+    async def _finish(self, attempt: _Attempt) -> None:
         """Publish, or keep the attempt for when the store is back."""
         try:
-            revision = await self._publisher.publish(attempt.cycle.desired.snapshot)
+            revision = await self._publisher.publish(attempt.result.desired.snapshot)
         except Retryable as error:
             self._publisher.hold(error)
             self._parts.pokes.again((), STORE_RETRY_S)
@@ -166,23 +167,10 @@ class ReconcileLoop:
         else:
             self._unfinished = None
             self._publisher.away = False
-            await self._settle(stamped(attempt.cycle.made, revision))
+            await self._settle(stamped(attempt.result.made, revision))
             self.punctuality.settled(attempt.pokes, self._now())
 
-    def _report(self, step: Step, faults: Iterable[Fault], untried: Iterable[str] = ()) -> None:
-        """Faults become findings; a new one is logged with its traceback."""
-        by_subject = {subject_of(fault.service): fault for fault in faults}
-        new = self._findings.report(
-            Source.LOOP,
-            map(observed, by_subject.values()),
-            scope=step,
-            untried={subject_of(service) for service in untried},
-        )
-        for finding in new:
-            fault = by_subject[finding.observation.subject]
-            log.error("service.failed", service=fault.service, step=step, exc_info=fault.error)
-
-    async def _beside(self, work: Awaitable["_Cycle"]) -> "_Cycle":
+    async def _beside(self, work: Awaitable[Computed]) -> Computed:
         """The result of a long computation; what is urgent does not wait for it."""
         computing = asyncio.ensure_future(work)
         try:
@@ -248,7 +236,7 @@ class ReconcileLoop:
         self._decisions.update({decision.service: decision for decision in decisions})
         self.outcomes.update(decision.outcome for decision in decisions)
         # A thousand lines take longer than the loop may be held up.
-        await asyncio.to_thread(_tell, decisions)
+        await asyncio.to_thread(tell, decisions)
         await self._parts.records.add(decisions)
         names = (service.name for service in self._parts.fleets.current.fleet.services)
         await self._ladder.climb(
@@ -274,59 +262,4 @@ class ReconcileLoop:
             shadows=parts.models.shadows,
             trials=trials_of(self._decisions, parts.models.enrolled_s, fleet),
             regions=published_regions(below),
-        )
-
-
-def _triggers(facts: Facts, pokes: Sequence[Poke]) -> dict[str, Trigger]:
-    """Service -> why it is decided now; the alarm outranks the timer.
-
-    An operator's poke decides nothing by itself: it rebuilds the snapshot, and the strategy of a
-    service speaks at its next cycle. Only who loses a data centre and has a reserve is decided.
-    """
-    names = [service.name for service in facts.fleet.services]
-    triggers: dict[str, Trigger] = {}
-    if any(poke.trigger is Trigger.OPERATOR for poke in pokes):
-        triggers = dict.fromkeys(bereft(facts), Trigger.OPERATOR)
-    for wanted in (Trigger.TIMER, Trigger.ALARM):
-        for poke in pokes:
-            if poke.trigger is wanted:
-                chosen = names if poke.services is None else poke.services.intersection(names)
-                triggers.update(dict.fromkeys(chosen, wanted))
-    return triggers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cycle:
-    made: list[Decision]
-    faults: list[Fault]
-    pools: tuple[Observation, ...]
-    desired: Desired
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Attempt:
-    """A cycle that is not published yet, and the pokes that asked for it."""
-
-    pokes: tuple[Poke, ...]
-    cycle: _Cycle
-
-
-def _cycle(facts: Facts, triggers: Mapping[str, Trigger], published: Snapshot | None) -> _Cycle:
-    """Everything of a tick that only computes; law 8: a service that fails holds its shares."""
-    ruled = rule(facts, triggers)
-    wanted = desired(facts, ruled.made, published)
-    # What is not in the snapshot is not in force.
-    absent = {fault.service for fault in wanted.faults}
-    made = [decision for decision in ruled.made if decision.service not in absent]
-    return _Cycle(made=made, faults=ruled.faults, pools=ruled.pools, desired=wanted)
-
-
-def _tell(decisions: tuple[Decision, ...]) -> None:
-    for decision in decisions:
-        log.info(
-            "decision.made",
-            service=decision.service,
-            outcome=decision.outcome,
-            shares=decision.decided,
-            reasons=[note.code for note in decision.notes],
         )
