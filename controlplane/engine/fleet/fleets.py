@@ -6,7 +6,7 @@ in the transaction that stores it, with the revisions of its routes.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from controlplane.domain import canonical
@@ -28,6 +28,7 @@ from controlplane.engine.fleet.change import (
 )
 from controlplane.engine.fleet.difference import ChangeLine
 from controlplane.engine.fleet.findings import FleetFindings
+from controlplane.engine.fleet.generations import Generations
 from controlplane.engine.fleet.guard import FleetGuard
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments
@@ -66,14 +67,9 @@ class Fleets:
         guard: FleetGuard | None = None,
     ) -> None:
         self._guard = guard or FleetGuard(None, SuspicionLimits(), instruments)
-        self._store = store
+        self._generations = Generations(store)
         self._pokes = pokes
         self._now = instruments.now
-        self._current = StoredFleet(fleet=Fleet(), generation=0)
-        # The store's own count, and the newest that was ever in force: they differ after a store
-        # came back older. A generation is never given twice.
-        self._stored = 0
-        self._known = 0
         self._findings = FleetFindings(instruments.findings)
         # Reviewed changes of frozen sales; `engine.operations.sales` has them.
         self.corrections: Callable[[], tuple[Correction, ...]] = tuple
@@ -83,7 +79,7 @@ class Fleets:
     @property
     def current(self) -> StoredFleet:
         """The fleet in force; empty, generation 0, before the first."""
-        return self._current
+        return self._generations.current
 
     @property
     def held(self) -> bool:
@@ -92,20 +88,17 @@ class Fleets:
 
     async def restore(self) -> None:
         """Read the newest fleet from the store; an older one than is known is not taken."""
-        stored = await self._store.load()
-        self._stored = stored.generation
-        if stored.generation < self._current.generation:
-            self._guard.store_behind(stored.generation, self._current.generation)
+        stored = await self._generations.read()
+        if stored < self.current.generation:
+            self._guard.store_behind(stored, self.current.generation)
         else:
-            self._current = stored
-            self._findings.in_force(self._current.fleet)
-        self._known = max(self._known, stored.generation)
+            self._findings.in_force(self.current.fleet)
 
     def confirm(self, generation: int) -> None:
         """Hold what is published when it was built from a newer fleet than this one."""
-        self._known = max(self._known, generation)
-        if self._current.generation < generation:
-            self._guard.store_behind(self._current.generation, generation)
+        self._generations.known(generation)
+        if self.current.generation < generation:
+            self._guard.store_behind(self.current.generation, generation)
 
     def look(self) -> None:
         """What time changes: a refused change is forgotten after its time."""
@@ -197,13 +190,13 @@ class Fleets:
     ) -> tuple[StoredFleet, Judged]:
         """The fleet in force and the change to it; Conflict as `apply`."""
         while True:
-            current = self._expected(expected_generation)
+            current = self._generations.expected(expected_generation)
             # Thousands of items take longer than the loop may be held up. Another change that was
             # made meanwhile is what this one has to be judged against; one that is under way is
             # found by the store.
             base = (current.fleet, self._now(), self.corrections())
             found = await asyncio.to_thread(_made, change, *base)
-            if current is self._current:
+            if current is self.current:
                 return current, found
 
     async def _put(self, current: StoredFleet, found: Judged, edit: Edit) -> None:
@@ -228,47 +221,14 @@ class Fleets:
             reason=edit.reason,
         )
         published = tuple(revisions(current.fleet, found, edit.event, entry))
-        self._current = await self._replace(found.fleet, audit, published)
-        self._known = self._stored = self._current.generation
-        self._findings.in_force(self._current.fleet)
-        self._pokes.poke(Trigger.OPERATOR)
-
-    async def _replace(
-        self, fleet: Fleet, audit: AuditEntry, published: Sequence[RouteRevision]
-    ) -> StoredFleet:
-        """Store the next generation, on top of what the store has now."""
         try:
-            return await self._store.replace(
-                fleet, self._stored, audit, after=self._known, revisions=published
-            )
+            await self._generations.put(found.fleet, audit, published)
         except Conflict:
-            stored = await self._store.load()
-            if stored.generation > self._stored and stored.fleet == fleet:
-                # An earlier try was committed after its deadline: it is what was wanted.
-                return stored
-            if stored.generation >= self._stored:
-                # Another writer was faster: the caller is told, and reads its fleet from now on.
-                self._current, self._known = stored, max(self._known, stored.generation)
-                self._stored = stored.generation
-                self._pokes.poke(Trigger.OPERATOR)
-                raise
-            # An older copy was restored under us. What is in force here is whole, so it goes on.
-            self._stored = stored.generation
-            return await self._store.replace(
-                fleet, self._stored, audit, after=self._known, revisions=published
-            )
-
-    def _expected(self, generation: int | None) -> StoredFleet:
-        """The fleet in force; Conflict when the caller has seen another one."""
-        current = self._current
-        if generation is not None and generation != current.generation:
-            raise Conflict(
-                "fleet_changed",
-                f"the fleet is at generation {current.generation}, not {generation}: "
-                "export it, merge, and apply again",
-                {"generation": current.generation},
-            )
-        return current
+            # The caller is told, and reads the other writer's fleet from now on.
+            self._pokes.poke(Trigger.OPERATOR)
+            raise
+        self._findings.in_force(self.current.fleet)
+        self._pokes.poke(Trigger.OPERATOR)
 
 
 def _documented(fleet: Fleet) -> Callable[[Fleet], Fleet]:
