@@ -39,12 +39,6 @@ class Background:
                 f"background: need 0 <= amplitude < mean < 1, got {self.amplitude} and {self.mean}"
             )
 
-    def share_at(self, at_s: float) -> float:
-        """Share of the workers that the batch load wants at a time since the epoch, 0..1."""
-        return self.mean + self.amplitude * math.sin(
-            2 * math.pi * (at_s / self.period_s + self.phase)
-        )
-
     def jobs(self, workers: int, from_s: float = 0.0) -> Iterator[BackgroundJob]:
         """Yield the jobs of a pool from `from_s` after the epoch on, without end.
 

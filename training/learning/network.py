@@ -88,13 +88,6 @@ class Split:
     held: IntArray
 
 
-def train_network(
-    x: FloatArray, y: FloatArray, settings: NetworkSettings, seed: int, progress: Progress
-) -> TrainedNetwork:
-    """Train one network on x (rows, 14) with missing = NaN and y (rows,), in order of time."""
-    return train_networks([Lesson(x=x, y=y, seeds=(seed,))], settings, progress)[0][0]
-
-
 def train_networks(
     lessons: Sequence[Lesson], settings: NetworkSettings, progress: Progress
 ) -> tuple[tuple[TrainedNetwork, ...], ...]:

@@ -1,5 +1,7 @@
 """Training the network: the step against torch's own, determinism, scaling, hold-out."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -13,7 +15,6 @@ from training.learning.network import (
     Lesson,
     TrainedNetwork,
     split_rows,
-    train_network,
     train_networks,
 )
 from training.learning.settings import SETTINGS, HeldOut, Keep, NetworkSettings, Target
@@ -21,6 +22,16 @@ from training.learning.settings import SETTINGS, HeldOut, Keep, NetworkSettings,
 
 def silent(_epoch: Epoch) -> None:
     pass
+
+
+def alone(
+    x: np.ndarray,
+    y: np.ndarray,
+    settings: NetworkSettings,
+    seed: int,
+    progress: Callable[[Epoch], None],
+) -> TrainedNetwork:
+    return train_networks([Lesson(x=x, y=y, seeds=(seed,))], settings, progress)[0][0]
 
 
 def problem(rows: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -71,7 +82,7 @@ def test_paper_settings_are_the_published_ones() -> None:
 def test_same_seed_same_bits_and_another_seed_others() -> None:
     x, y = problem()
     settings = NetworkSettings(epochs=5)
-    first, again, other = (train_network(x, y, settings, seed, silent) for seed in (1, 1, 2))
+    first, again, other = (alone(x, y, settings, seed, silent) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.mlp.w1, again.mlp.w1)
     np.testing.assert_array_equal(first.losses, again.losses)
     assert not np.array_equal(first.mlp.w1, other.mlp.w1)
@@ -92,7 +103,7 @@ def test_many_at_once_are_bit_for_bit_what_each_is_alone(services: int, keep: Ke
     lessons = [Lesson(x=x, y=y, seeds=(5 + i,)) for i, (x, y) in enumerate(problems)]
     together = train_networks(lessons, settings, silent)
     for index, (x, y) in enumerate(problems):
-        assert_same(together[index][0], train_network(x, y, settings, 5 + index, silent))
+        assert_same(together[index][0], alone(x, y, settings, 5 + index, silent))
 
 
 def test_lessons_of_unequal_length_are_told_apart() -> None:
@@ -106,7 +117,7 @@ def test_lessons_of_unequal_length_are_told_apart() -> None:
     assert seen == [(number, 6) for number in range(1, 7)]
     for lesson, networks in zip(lessons, trained, strict=True):
         for seed, network in zip(lesson.seeds, networks, strict=True):
-            assert_same(network, train_network(lesson.x, lesson.y, settings, seed, silent))
+            assert_same(network, alone(lesson.x, lesson.y, settings, seed, silent))
 
 
 def test_a_sample_is_what_a_network_sees() -> None:
@@ -116,7 +127,7 @@ def test_a_sample_is_what_a_network_sees() -> None:
     half = np.repeat(train[: len(train) // 2], 2)
     lesson = Lesson(x=x, y=y, seeds=(1, 1), samples=(train, half))
     everything, sampled = train_networks([lesson], settings, silent)[0]
-    assert_same(everything, train_network(x, y, settings, 1, silent))
+    assert_same(everything, alone(x, y, settings, 1, silent))
     # The target of a row that no sample has changes nothing: the inputs alone are not scaled.
     wild = y.copy()
     wild[half[-1] + 1 : train[-1] + 1] = 1e6
@@ -134,7 +145,7 @@ def test_it_learns_and_the_best_epoch_is_kept(target: Target) -> None:
     x, y = problem(1500)
     x[::7, 3] = np.nan
     settings = NetworkSettings(epochs=60, target=target)
-    trained = train_network(x, y, settings, 0, silent)
+    trained = alone(x, y, settings, 0, silent)
     held = split_rows(len(y), settings).held
     loss = np.mean(np.square(predict(trained.mlp, x[held]) - y[held]))
     assert loss == pytest.approx(trained.losses[1].min(), rel=1e-3)
@@ -146,7 +157,7 @@ def test_a_constant_and_a_missing_feature_do_no_harm() -> None:
     x, y = problem()
     x[:, 2] = 7.0
     x[:, 5] = np.nan
-    trained = train_network(x, y, NetworkSettings(epochs=3), 0, silent)
+    trained = alone(x, y, NetworkSettings(epochs=3), 0, silent)
     assert np.isfinite(predict(trained.mlp, x)).all()
     assert trained.mlp.x_scale[2] == 1.0
     assert trained.mlp.x_mean[5] == 0.0
@@ -162,7 +173,7 @@ def test_progress_is_told_every_epoch_and_can_stop_training() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_network(x, y, NetworkSettings(epochs=10), 0, stop_at_three)
+        alone(x, y, NetworkSettings(epochs=10), 0, stop_at_three)
     assert seen == [1, 2, 3]
 
 

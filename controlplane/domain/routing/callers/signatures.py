@@ -1,8 +1,7 @@
-"""Keys and signed requests: what a caller shows is checked here, with what the gateway holds.
+"""Signed requests: what a caller shows is checked here, with the secret that the gateway holds.
 
 Pure: told the time and the secret. HMAC is RFC 2104 with SHA-256; texts are compared in a time that
-does not tell how much of them is right. Used by gateways of ours and by applications; the proxies
-check keys by the same digest.
+does not tell how much of them is right. Used by gateways of ours and by applications.
 """
 
 import base64
@@ -45,11 +44,6 @@ class Remembered:
     """Signatures that were taken: (key, nonce) -> until when it matters, UTC epoch seconds."""
 
     until_s: dict[tuple[str, str], float] = field(default_factory=dict)
-
-
-def key_digest(key: str) -> str:
-    """The digest by which a consumer's API key is declared."""
-    return hashlib.sha256(key.encode()).hexdigest()
 
 
 def signature(request: Signed, secret: bytes) -> str:

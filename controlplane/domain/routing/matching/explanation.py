@@ -16,11 +16,9 @@ from controlplane.domain.routing.route import Route
 
 
 class Lost(StrEnum):
-    """Why a route did not get a request."""
+    """Why a route whose host and path match did not get a request."""
 
-    HOST = "its hosts do not match"
     OTHER_HOST = "a more specific host has routes, and no other is asked"
-    PATH = "its path does not match"
     UNMET = "something else that it asks for is missing"
     LATER = "it matches, and comes later"
 
@@ -79,23 +77,6 @@ def explained(table: Table, request: Request, now_s: float, most: int = 100) -> 
         losers=shown,
         others=total - len(shown) - (found.route is not None),
     )
-
-
-def why_lost(table: Table, route: Route, request: Request, now_s: float) -> Loser | None:
-    """Why one route of a table did not get a request; None when it did."""
-    winner = table.match(request, now_s).route
-    if winner == route:
-        return None
-    patterns = tuple(host_patterns(request.host))
-    if not set(patterns).intersection(route.hosts):
-        return Loser(route=route, lost=Lost.HOST)
-    host, asked = table.asked(request.host, now_s)
-    if asked is None or host not in route.hosts:
-        return Loser(route=route, lost=Lost.OTHER_HOST)
-    for rule in asked.candidates(request.path):
-        if rule.route == route:
-            return _beside(rule, winner, request, now_s)
-    return Loser(route=route, lost=Lost.PATH)
 
 
 def _beside(rule: Rule, winner: Route | None, request: Request, now_s: float) -> Loser:

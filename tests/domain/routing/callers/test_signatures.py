@@ -10,7 +10,6 @@ import pytest
 from controlplane.domain.routing.callers.signatures import (
     Remembered,
     Signed,
-    key_digest,
     signature,
     taken,
     verify,
@@ -30,10 +29,6 @@ REQUEST = Signed(
 
 def passes(request: Signed, sent: str, now_s: float = NOW_S) -> bool:
     return verify(request, sent, SECRET, now_s=now_s, window_s=WINDOW_S)
-
-
-def test_a_key_is_known_by_its_digest() -> None:
-    assert key_digest("abc") == hashlib.sha256(b"abc").hexdigest()
 
 
 def test_a_signature_is_over_six_lines() -> None:

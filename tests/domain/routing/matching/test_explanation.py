@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from controlplane.domain.routing.matching.explanation import Loser, Lost, explained, why_lost
+from controlplane.domain.routing.matching.explanation import Lost, explained
 from controlplane.domain.routing.matching.request import Request
 from controlplane.domain.routing.matching.table import Reason, Table
 from controlplane.domain.routing.precedence import Difference
@@ -83,22 +83,3 @@ def test_without_a_route_there_is_no_next() -> None:
     assert [each.lost for each in told.losers] == [Lost.UNMET]
     nowhere = explained(Table.of([routed("a", hosts=("x",))]), Request(path="/"), 0.0)
     assert (nowhere.match.reason, nowhere.host, nowhere.others) == (Reason.NO_HOST, "", 1)
-
-
-def test_why_one_route_lost() -> None:
-    whole = table()
-    by_id = {rule.route.id: rule.route for host in whole.hosts.values() for rule in host.rules()}
-    lost = {name: why_lost(whole, route, REQUEST, 9.0) for name, route in by_id.items()}
-    assert lost["winner"] is None
-    assert {name: each.lost for name, each in lost.items() if each is not None} == {
-        "demanding": Lost.UNMET,
-        "next": Lost.LATER,
-        "last": Lost.LATER,
-        "other": Lost.PATH,
-        "elsewhere": Lost.OTHER_HOST,
-        "third": Lost.OTHER_HOST,
-    }
-    asked = Request(path="/", host="x.org")
-    assert why_lost(whole, by_id["winner"], asked, 9.0) == Loser(
-        route=by_id["winner"], lost=Lost.HOST
-    )
