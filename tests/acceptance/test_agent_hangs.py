@@ -13,7 +13,7 @@ from controlplane.domain.admission.policy import Policy
 from controlplane.domain.admission.rate_limit import Fallback, RateLimitPolicy, Scope
 from gateway.wiring.plan import Plan
 from tests.gateway.wiring.sites import envoy_site
-from tests.redis_server import redis_server
+from tests.servers.redis import redis_server
 
 RATE_RPS = 500.0
 WELL_S = 2.0

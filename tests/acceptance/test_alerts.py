@@ -13,7 +13,7 @@ from standardwebhooks.webhooks import Webhook
 
 from benchmarks.live_envoy import backend, ready
 from tests.acceptance.served import NODE, Site, in_force, site_in, until
-from tests.alertmanager_server import alertmanager
+from tests.servers.alertmanager import alertmanager
 
 ALERTS = 1_000
 MOVED_S = 2.0

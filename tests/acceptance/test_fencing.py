@@ -18,7 +18,7 @@ from benchmarks.live_envoy import Child, backend, envoy, ready
 from controlplane.adapters.envoy.bootstrap import BootstrapOptions, render
 from controlplane.adapters.haproxy.socket import RuntimeSocket
 from tests.acceptance.served import GROUP, NODE, Site, fleet, site_in, until
-from tests.live_proxies import program
+from tests.servers.proxies import program
 
 FILES = "files"
 # Longer than an Envoy waits for a control plane that hangs.

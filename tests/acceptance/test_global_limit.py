@@ -16,7 +16,7 @@ from controlplane.domain.admission.policy import Policy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy, Scope
 from tests import builders
 from tests.kept_sections import keep_policies
-from tests.redis_server import redis_server
+from tests.servers.redis import redis_server
 
 RATE_RPS = 100.0
 ASKED_RPS = 150.0

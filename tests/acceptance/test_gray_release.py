@@ -23,7 +23,7 @@ from controlplane.domain.routing.route import FixedResponse, PathMatch, Route
 from controlplane.domain.snapshot import Content, RoutesSection, assemble
 from controlplane.domain.topology import GatewayGroup
 from tests.acceptance.served import GROUP, NODE, Site, fleet, in_force, site_in, until
-from tests.live_proxies import Client, haproxy, nginx, write
+from tests.servers.proxies import Client, haproxy, nginx, write
 
 USERS = 4_000
 SEED = 5

@@ -19,7 +19,7 @@ import pytest
 
 from tests.api import hostile
 from tests.api.hostile import BASE, Case
-from tests.test_serve import serving
+from tests.serving.test_serve import serving
 
 Record = Callable[[str, object], None]
 LONGEST_S, MOST_MB = 1.0, 200.0

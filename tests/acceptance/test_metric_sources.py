@@ -14,8 +14,8 @@ import yaml
 
 from tests.acceptance.served import site_in, until
 from tests.adapters.test_prometheus_live import BLOCKS
-from tests.prometheus_server import Site as Prometheus
-from tests.prometheus_server import site as prometheus_site
+from tests.servers.prometheus import Site as Prometheus
+from tests.servers.prometheus import site as prometheus_site
 
 Record = Callable[[str, object], None]
 # A period of two seconds; samples are fresh for four. A usual cycle has five periods; here each

@@ -12,8 +12,8 @@ import yaml
 from benchmarks.free_ports import free_ports
 from benchmarks.live_envoy import backend
 from tests.acceptance.served import site_in, until
-from tests.alertmanager_server import alertmanager
-from tests.prometheus_server import Server
+from tests.servers.alertmanager import alertmanager
+from tests.servers.prometheus import Server
 
 POLICY: dict[str, Any] = {
     "matchers": [{"label": "alertname", "value": "CenterDown"}],

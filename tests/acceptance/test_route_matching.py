@@ -7,8 +7,8 @@ from controlplane.domain.radix.invariants import faults
 from controlplane.domain.routing.matching.normalization import Refusal
 from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.matching.wire import decoded, encoded
-from tests.naive_matcher import winner
-from tests.routing_tables import route, sent
+from tests.routing.naive_matcher import winner
+from tests.routing.tables import route, sent
 
 NOW_S = 1_900_000_000.0
 TABLES = 1_000

@@ -26,9 +26,9 @@ from controlplane.domain.snapshot import Content, RoutesSection, Snapshot, assem
 from controlplane.domain.topology import GatewayGroup
 from controlplane.ports.outside import Artifact
 from tests.adapters.envoy.site import plane
-from tests.live_proxies import Answer, Client
-from tests.routing_suite import Case, Suite, answering, suite
-from tests.routing_tables import Sent
+from tests.routing.suite import Case, Suite, answering, suite
+from tests.routing.tables import Sent
+from tests.servers.proxies import Answer, Client
 
 GROUP = "edge"
 # Requests without an id get one by chance; this one belongs to no cohort, like none.

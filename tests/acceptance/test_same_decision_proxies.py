@@ -17,7 +17,8 @@ from controlplane.adapters.traefik.render import render as traefik_files
 from controlplane.domain.routing.route import HeaderChanges, Route
 from controlplane.domain.snapshot import Content, RoutesSection, Snapshot, assemble
 from controlplane.domain.topology import GatewayGroup
-from tests.live_proxies import (
+from tests.routing.suite import Case, Suite, suite
+from tests.servers.proxies import (
     Answer,
     Client,
     caddy,
@@ -26,7 +27,6 @@ from tests.live_proxies import (
     traefik,
     write,
 )
-from tests.routing_suite import Case, Suite, suite
 
 GROUP = "edge"
 # Spellings that nginx refuses before we can read them, or reads in another order; docs/proxies.md.

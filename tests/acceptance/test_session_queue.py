@@ -20,10 +20,10 @@ from controlplane.domain.admission.session_queue.tickets import cookie_name
 from gateway.admission.session_queue.signing import jwk_set, new_key
 from gateway.wiring.plan import Plan, WhenAway
 from tests.domain.admission.session_queue.simulated_site import Site as SimulatedSite
-from tests.echo_service import echo
 from tests.gateway.wiring.sites import envoy_site, haproxy_site
-from tests.live_proxies import Answer, Client
-from tests.redis_server import redis_server
+from tests.servers.echo import echo
+from tests.servers.proxies import Answer, Client
+from tests.servers.redis import redis_server
 
 # Nobody's pool is resized here, and nobody is out because he is slow.
 STILL = {"target_ms": 600_000.0, "period_s": 3_600.0, "finish_paths": ("/done",)}

@@ -14,8 +14,8 @@ from controlplane.api.fleet_document.parsing import parse
 from controlplane.domain.routing.matching.normalization import Refusal, normalized
 from controlplane.domain.routing.matching.request import Request
 from controlplane.domain.routing.matching.table import Table
-from tests import ticketing_api
 from tests.acceptance.served import GROUP, NODE, in_force, site_in, until
+from tests.routing import ticketing_api
 
 HOST = "tickets.example"
 SEED = 20_301

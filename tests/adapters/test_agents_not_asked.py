@@ -16,7 +16,7 @@ from controlplane.adapters.traefik.render import render as traefik
 from controlplane.domain.admission.agent_door import AgentDoor
 from controlplane.domain.snapshot import Snapshot
 from controlplane.ports.outside import Artifact
-from tests.proxied_site import GROUP, fleet, snapshot
+from tests.sites.proxied import GROUP, fleet, snapshot
 
 PLANES: dict[str, Callable[[Snapshot], Artifact]] = {
     "Caddy": lambda made: caddy(made, CaddyOptions(group=GROUP)),

@@ -19,7 +19,7 @@ from controlplane.domain.pulling.asked import Asked, Pulled
 from controlplane.domain.pulling.joining import joined
 from controlplane.domain.sources import Answer, DeclaredSource
 from controlplane.domain.topology import Fleet
-from tests.prometheus_server import Site, site, until
+from tests.servers.prometheus import Site, site, until
 
 PAGE = (Path(__file__).parents[2] / "docs" / "prometheus.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"<!-- example: ([\w.]+) -->\n```yaml\n(.*?)```", re.DOTALL)

@@ -44,12 +44,14 @@ from controlplane.engine.store_watch import StoreWatch
 from controlplane.operations import Acting, Ground, office
 from controlplane.ports.outside import Artifact, PlaneNode
 from controlplane.settings import Settings
-from tests import builders, training_jobs
-from tests.fake_care import MemoryStoreCare
-from tests.fake_health import watch
-from tests.fake_intents import MemoryIntentStore
-from tests.fake_operations import Postbox, memory_operations
-from tests.fakes import (
+from tests import builders
+from tests.fakes import training_jobs
+from tests.fakes.care import MemoryStoreCare
+from tests.fakes.health import watch
+from tests.fakes.intents import MemoryIntentStore
+from tests.fakes.metric_sources import FakeSource, puller
+from tests.fakes.operations import Postbox, memory_operations
+from tests.fakes.stores import (
     MemoryAuditLog,
     MemoryDecisionStore,
     MemoryFleetStore,
@@ -61,9 +63,8 @@ from tests.fakes import (
     MemoryTokenStore,
     Outage,
 )
-from tests.metric_sources import FakeSource, puller
+from tests.fakes.training_jobs import HeldTrainer, JobStores
 from tests.model_reports import MemoryModelReports
-from tests.training_jobs import HeldTrainer, JobStores
 
 AUTHOR = Principal(token_id="", name="test", role=AccessRole.ADMIN)
 START_S = 1_800_000_000.0

@@ -16,7 +16,7 @@ from controlplane.engine.fleet.fleets import Fleets
 from controlplane.engine.pokes import Pokes
 from controlplane.engine.stages import Instruments
 from tests import builders
-from tests.fakes import MemoryFleetStore
+from tests.fakes.stores import MemoryFleetStore
 
 CENTERS = "datacenters: [{name: a, role: primary, region: x}]\n"
 TEXT = (

@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.domain.access import AccessRole, AuditEntry
 from tests.api.house import House
-from tests.fakes import MemoryAuditLog
+from tests.fakes.stores import MemoryAuditLog
 
 GOOD = {"service": "tickets", "datacenter": "beijing-1", "request_rate_rps": 40.0}
 REASON = {"reason": "the flash sale has begun"}

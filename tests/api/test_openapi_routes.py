@@ -13,7 +13,7 @@ from controlplane.api.route_documents.imports import Declared, Imported, ImportW
 from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 from controlplane.domain.topology import Fleet
-from tests import ticketing_api
+from tests.routing import ticketing_api
 
 DECLARED = Declared(services={"tickets": frozenset(), "order-desk": frozenset()})
 

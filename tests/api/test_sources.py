@@ -5,7 +5,7 @@ import httpx
 from controlplane.domain.errors import Retryable
 from tests import builders
 from tests.api.house import START_S, House
-from tests.metric_sources import MAIN
+from tests.fakes.metric_sources import MAIN
 
 
 async def test_sources_show_how_their_last_round_ended(

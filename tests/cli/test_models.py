@@ -11,7 +11,7 @@ from models.artifact import canonical
 from models.reports.sheet import sheet
 from tests.builders import OPERATOR
 from tests.cli.conftest import Run, Server
-from tests.fakes import MemoryModelRegistry
+from tests.fakes.stores import MemoryModelRegistry
 from tests.model_artifacts import artifact
 from tests.model_reports import report
 

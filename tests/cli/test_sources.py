@@ -7,7 +7,7 @@ from controlplane.domain.errors import Retryable
 from tests import builders
 from tests.api.house import START_S
 from tests.cli.conftest import Run, Server
-from tests.metric_sources import MAIN
+from tests.fakes.metric_sources import MAIN
 
 
 def test_status_shows_sources(run: Run, server: Server) -> None:

@@ -23,7 +23,7 @@ from controlplane.engine.samples.intake import Intake
 from controlplane.engine.samples.suspicion import SuspicionRules, Suspicions
 from controlplane.engine.stages import Instruments
 from tests.builders import OPERATOR, sample
-from tests.fakes import MemoryStores
+from tests.fakes.stores import MemoryStores
 
 START_S = 1_800_000_000.0
 

@@ -6,7 +6,7 @@ from controlplane.domain.access import AccessRole, Permission, Principal
 from controlplane.domain.errors import Invalid, NotFound, Refused, Retryable
 from controlplane.engine import access as module
 from controlplane.engine.access import SECRET, Access, TokenRequest
-from tests.fakes import MemoryTokenStore, Outage
+from tests.fakes.stores import MemoryTokenStore, Outage
 
 ADMIN = Principal(token_id="", name="ann", role=AccessRole.ADMIN)
 

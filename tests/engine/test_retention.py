@@ -5,7 +5,7 @@ from controlplane.domain.jobs import Job, JobState, JobTrigger
 from controlplane.engine import retention
 from controlplane.engine.retention import DAY_S, Retention, RetentionStores, RetentionTimes
 from controlplane.engine.stages import Instruments, Stage, StageOutcome
-from tests.fakes import MemoryStores
+from tests.fakes.stores import MemoryStores
 from tests.ports.examples import decision, sample, snapshot
 
 NOW_S = 100 * DAY_S

@@ -8,7 +8,7 @@ from controlplane.domain.findings import Severity, Source
 from controlplane.engine import store_watch as module
 from controlplane.engine.stages import Instruments
 from controlplane.engine.store_watch import StoreWatch
-from tests.fake_care import MemoryStoreCare
+from tests.fakes.care import MemoryStoreCare
 
 
 class Watched:

@@ -15,8 +15,8 @@ from controlplane.domain.admission.rate_limit import RateLimitPolicy
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 from gateway.application.last_good import LastGood
 from tests.gateway import fleet as fleets
-from tests.live_proxies import until_listens
-from tests.redis_server import redis_server
+from tests.servers.proxies import until_listens
+from tests.servers.redis import redis_server
 
 ROOT = Path(__file__).parents[2]
 SEATS = Route(

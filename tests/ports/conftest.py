@@ -14,7 +14,7 @@ from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.ports.learning import StoredModel
 from models import storage
 from models.errors import ArtifactError
-from tests.fakes import MemoryStores
+from tests.fakes.stores import MemoryStores
 
 Stores = MemoryStores | SqlStores
 

@@ -30,9 +30,9 @@ from controlplane.domain.services import LoadBalancing
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import Fleet
 from controlplane.ports.outside import Artifact
-from tests.echo_service import echo
-from tests.live_proxies import Client, caddy
-from tests.proxied_site import GROUP, fleet, service, snapshot
+from tests.servers.echo import echo
+from tests.servers.proxies import Client, caddy
+from tests.sites.proxied import GROUP, fleet, service, snapshot
 
 EXPRESSION = PathMatchType.REGULAR_EXPRESSION
 ALL = Route(id="all", service="web")

@@ -14,8 +14,8 @@ from controlplane.domain.fleet_snapshot import build
 from controlplane.domain.routing.tls import TlsVersion
 from controlplane.domain.routing.zones import Zone
 from controlplane.domain.topology import Fleet
-from tests.live_proxies import Client, caddy, is_closed, until_listens, write
-from tests.secured_site import SHOP, Secured, issued, site
+from tests.servers.proxies import Client, caddy, is_closed, until_listens, write
+from tests.sites.secured import SHOP, Secured, issued, site
 
 
 def files(folder: Path, wanted: Fleet) -> None:

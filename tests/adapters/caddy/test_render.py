@@ -20,7 +20,7 @@ from controlplane.domain.routing.route import (
 )
 from controlplane.domain.services import LoadBalancing, StickyMode
 from tests.golden import assert_golden
-from tests.proxied_site import GROUP, fleet, snapshot, with_out
+from tests.sites.proxied import GROUP, fleet, snapshot, with_out
 
 GOLDEN = Path(__file__).parent / "golden"
 OPTIONS = CaddyOptions(group=GROUP)

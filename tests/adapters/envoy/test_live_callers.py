@@ -14,8 +14,8 @@ import pytest_asyncio
 from controlplane.domain.routing.zones import Zone
 from controlplane.domain.topology import Fleet
 from tests.adapters.envoy.site import Live, fleet, running, service, snapshot
-from tests.caller_site import CONSUMERS, KEY, POLICIES, ROUTES, cases, echo, key_of
 from tests.credentials import issuer, stranger
+from tests.sites.callers import CONSUMERS, KEY, POLICIES, ROUTES, cases, echo, key_of
 
 
 def declared(live: Live, **sections: object) -> Fleet:

@@ -16,7 +16,7 @@ from controlplane.domain.services import (
     StickyMode,
 )
 from controlplane.domain.snapshot import CenterEndpoints, ServiceEndpoints
-from tests.proxied_site import fleet, snapshot
+from tests.sites.proxied import fleet, snapshot
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from controlplane.domain.services import LoadBalancing
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import Fleet
 from controlplane.ports.outside import Artifact
-from tests.live_proxies import Client, program
-from tests.proxied_site import GROUP, fleet, service, snapshot
+from tests.servers.proxies import Client, program
+from tests.sites.proxied import GROUP, fleet, service, snapshot
 
 ALL = Route(id="all", service="web")
 

@@ -28,9 +28,9 @@ from controlplane.domain.routing.tls import Certificate, TlsVersion
 from controlplane.domain.routing.zones import Zone
 from controlplane.domain.services import Cluster, Endpoint, Service
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
-from tests.caller_site import CONSUMERS, KEY, POLICIES, ROUTES, cases, echo
 from tests.credentials import authority, fingerprint, store
-from tests.live_proxies import Client, haproxy, is_closed, write
+from tests.servers.proxies import Client, haproxy, is_closed, write
+from tests.sites.callers import CONSUMERS, KEY, POLICIES, ROUTES, cases, echo
 
 SHOP, PAY = "shop.example.com", "pay.example.com"
 

@@ -9,7 +9,7 @@ from controlplane.adapters.haproxy.quoting import comment, format_word, name, wo
 from controlplane.adapters.haproxy.render import HaproxyOptions, render
 from controlplane.domain.routing.route import PathMatch, PathMatchType, Route
 from tests.golden import assert_golden
-from tests.proxied_site import GROUP, fleet, snapshot
+from tests.sites.proxied import GROUP, fleet, snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
 OPTIONS = HaproxyOptions(group=GROUP)

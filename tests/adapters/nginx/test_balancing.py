@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.adapters.nginx.render import NginxOptions, render
 from controlplane.domain.services import LoadBalancing, RetryPolicy, StickyMode
-from tests.proxied_site import GROUP, fleet, snapshot, with_out
+from tests.sites.proxied import GROUP, fleet, snapshot, with_out
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from controlplane.adapters.nginx.limits import Limits
 from controlplane.adapters.nginx.render import NginxOptions, render
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.snapshot import ServiceLimit
-from tests import live_proxies
-from tests.limited_site import EACH, EACH_RPS, at_once, burst, limited, passed, sent, slow_service
-from tests.proxied_site import GROUP, fleet, snapshot
+from tests.servers import proxies as live_proxies
+from tests.sites.limits import EACH, EACH_RPS, at_once, burst, limited, passed, sent, slow_service
+from tests.sites.proxied import GROUP, fleet, snapshot
 
 RATE_RPS = 20.0
 RATE = ServiceLimit(rate_rps=RATE_RPS, burst=5.0)

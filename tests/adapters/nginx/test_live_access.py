@@ -18,8 +18,8 @@ from controlplane.domain.routing.zones import Zone
 from controlplane.domain.snapshot import Snapshot
 from controlplane.domain.topology import Fleet, GatewayGroup
 from tests.credentials import store
-from tests.live_proxies import Client, is_closed, nginx, write
-from tests.secured_site import SHOP, Secured, issued, site
+from tests.servers.proxies import Client, is_closed, nginx, write
+from tests.sites.secured import SHOP, Secured, issued, site
 
 
 def snapshot(wanted: Fleet) -> Snapshot:

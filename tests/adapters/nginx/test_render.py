@@ -8,7 +8,7 @@ from controlplane.adapters.nginx.render import NginxOptions, render
 from controlplane.domain.routing.route import Condition, PathMatch, PathMatchType, Route
 from controlplane.domain.services import LoadBalancing
 from tests.golden import assert_golden
-from tests.proxied_site import GROUP, fleet, snapshot
+from tests.sites.proxied import GROUP, fleet, snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
 OPTIONS = NginxOptions(group=GROUP)

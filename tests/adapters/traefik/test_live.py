@@ -30,9 +30,9 @@ from controlplane.domain.routing.tls import Certificate
 from controlplane.domain.routing.zones import Zone
 from controlplane.domain.services import HealthCheck, LoadBalancing
 from controlplane.domain.topology import GatewayGroup
-from tests.echo_service import echo
-from tests.live_proxies import Answer, Client, traefik
-from tests.proxied_site import GROUP, fleet, service, snapshot
+from tests.servers.echo import echo
+from tests.servers.proxies import Answer, Client, traefik
+from tests.sites.proxied import GROUP, fleet, service, snapshot
 
 ALL = Route(id="all", service="web")
 EXACT = PathMatchType.EXACT

@@ -23,7 +23,7 @@ from controlplane.domain.routing.tls import Certificate, TlsVersion
 from controlplane.domain.services import AllDown, CheckKind, HealthCheck, LoadBalancing, StickyMode
 from controlplane.domain.topology import Fleet, GatewayGroup
 from controlplane.ports.outside import Artifact
-from tests.proxied_site import EXPRESSION, GROUP, TEMPLATE, fleet, path, snapshot, with_out
+from tests.sites.proxied import EXPRESSION, GROUP, TEMPLATE, fleet, path, snapshot, with_out
 
 OPTIONS = TraefikOptions(group=GROUP)
 TEXT = TextMatchType

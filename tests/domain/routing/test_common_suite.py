@@ -2,8 +2,8 @@
 
 from controlplane.domain.routing.matching.normalization import Refusal
 from controlplane.domain.routing.whitelist import refusal
-from tests.naive_matcher import winner
-from tests.routing_suite import suite
+from tests.routing.naive_matcher import winner
+from tests.routing.suite import suite
 
 NOW_S = 1_900_000_000.0
 

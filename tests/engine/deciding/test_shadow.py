@@ -17,7 +17,7 @@ from controlplane.engine.deciding.replay import Replays
 from controlplane.ports.learning import StoredModel
 from tests.builders import OPERATOR, cluster, fleet, service
 from tests.engine.rig import Rig
-from tests.fakes import read_label
+from tests.fakes.stores import read_label
 
 FloatArray = NDArray[np.float64]
 CYCLES = 12

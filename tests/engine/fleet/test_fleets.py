@@ -13,7 +13,7 @@ from controlplane.engine.stages import Instruments
 from controlplane.ports.stores import StoredFleet
 from tests.builders import OPERATOR, fleet, service
 from tests.engine.rig import Rig
-from tests.fakes import MemoryFleetStore
+from tests.fakes.stores import MemoryFleetStore
 
 
 def _fleets() -> tuple[Fleets, MemoryFleetStore]:

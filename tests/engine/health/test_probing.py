@@ -10,7 +10,7 @@ from controlplane.domain.health.checks import Checked, Verdict
 from controlplane.domain.health.picture import EndpointKey
 from controlplane.domain.services import CheckKind, HealthCheck
 from controlplane.engine.health.probing import LATE_S, Prober
-from tests.fake_health import FakeChecker
+from tests.fakes.health import FakeChecker
 
 BUDGET = ProbeBudget(per_endpoint=200.0)
 CHECK = HealthCheck(interval_ms=40, timeout_ms=30)

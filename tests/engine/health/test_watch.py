@@ -18,7 +18,7 @@ from controlplane.engine.health.observers import OWN_NAME
 from controlplane.engine.health.watch import HealthWatch
 from tests.builders import fleet, service
 from tests.engine.rig import Rig
-from tests.fake_health import FakeChecker, MemoryHealthStore, watch
+from tests.fakes.health import FakeChecker, MemoryHealthStore, watch
 
 EAST, WEST = "beijing-1", "beijing-2"
 SHOP = service()

@@ -16,7 +16,7 @@ from controlplane.domain.intents.intent import (
 from controlplane.engine.intents.intents import Ask
 from tests.builders import fleet, sample
 from tests.engine.rig import Rig
-from tests.fake_intents import MemoryIntentStore
+from tests.fakes.intents import MemoryIntentStore
 
 NORTH = Wanted(kind=IntentKind.FAILOVER, target=Target(datacenter="beijing-1"))
 ALL_SOUTH = {"beijing-1": 0, "beijing-2": 10_000}

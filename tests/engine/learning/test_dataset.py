@@ -10,7 +10,7 @@ from controlplane.domain.services import Service
 from controlplane.domain.telemetry import Sample
 from controlplane.engine.learning.dataset import COLUMNS, RowMaker, columns_of, pieces
 from tests.builders import sample, service
-from tests.fakes import MemorySampleStore
+from tests.fakes.stores import MemorySampleStore
 
 
 def _split(time_s: float, primary: float) -> Split:

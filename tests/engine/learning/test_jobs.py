@@ -10,10 +10,10 @@ from controlplane.domain.findings import Source
 from controlplane.domain.jobs import Job, JobState, JobTrigger
 from controlplane.engine.findings import Findings
 from controlplane.engine.learning.jobs import MOST_OPEN, Jobs
-from tests import training_jobs
 from tests.builders import OPERATOR, fleet, service
 from tests.engine.rig import Rig
-from tests.training_jobs import HeldTrainer, JobStores
+from tests.fakes import training_jobs
+from tests.fakes.training_jobs import HeldTrainer, JobStores
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from controlplane.domain.promotions import Alias, PromotionEvent
 from controlplane.domain.strategies.situation import LearnedModel
 from tests.builders import OPERATOR, fleet, service
 from tests.engine.rig import Rig
-from tests.fakes import MemoryModelRegistry
+from tests.fakes.stores import MemoryModelRegistry
 
 
 async def _rig() -> Rig:

@@ -18,8 +18,8 @@ from controlplane.ports.operations import ItemStore, OperationStores
 from tests.builders import OPERATOR
 from tests.engine.operations.desk import MemoryDesk
 from tests.engine.rig import Clock
-from tests.fake_operations import memory_operations
-from tests.fakes import MemoryStores
+from tests.fakes.operations import memory_operations
+from tests.fakes.stores import MemoryStores
 
 BY = Written(author=OPERATOR)
 POLICY = AlertPolicy(

@@ -22,7 +22,7 @@ from controlplane.ports.operations import OperationStores
 from tests.builders import OPERATOR, fleet, sample
 from tests.engine.operations.desk import MemoryDesk
 from tests.engine.rig import Rig
-from tests.fake_operations import memory_operations
+from tests.fakes.operations import memory_operations
 
 BY = Written(author=OPERATOR)
 KIND: Kind[Change] = Kind(word="change", name_of=lambda one: one.name, shown=shown)

@@ -17,7 +17,7 @@ from controlplane.ports.operations import OperationStores
 from tests.builders import OPERATOR, fleet
 from tests.engine.operations.desk import MemoryDesk
 from tests.engine.rig import Rig
-from tests.fake_operations import memory_operations
+from tests.fakes.operations import memory_operations
 
 KIND: Kind[Incident] = Kind(word="incident", name_of=lambda one: one.name, shown=shown)
 AWAY = Observation(code="store_away", subject="store", message="away", severity=Severity.CRITICAL)

@@ -10,8 +10,8 @@ from controlplane.engine.operations.items import Items, Kind, Written, digest_of
 from controlplane.engine.stages import Instruments
 from tests.builders import OPERATOR
 from tests.engine.rig import Clock
-from tests.fake_operations import memory_operations
-from tests.fakes import MemoryStores
+from tests.fakes.operations import memory_operations
+from tests.fakes.stores import MemoryStores
 
 HOOK = Webhook(name="pager", url="https://pager.example", secret="hidden")
 BY = Written(author=OPERATOR, reason="because")

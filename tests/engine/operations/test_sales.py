@@ -23,8 +23,8 @@ from controlplane.engine.operations.sales import SaleParts, Sales
 from tests import builders
 from tests.builders import OPERATOR
 from tests.engine.rig import Rig
-from tests.fake_fleets import MemoryAuditLog, Outage
-from tests.fake_operations import memory_operations
+from tests.fakes.fleets import MemoryAuditLog, Outage
+from tests.fakes.operations import memory_operations
 
 BOB = Principal(token_id="t-bob", name="bob", role=AccessRole.OPERATOR)
 

@@ -16,8 +16,8 @@ from controlplane.engine.stages import Instruments
 from tests.builders import OPERATOR
 from tests.engine.operations.desk import MemoryDesk
 from tests.engine.rig import Clock
-from tests.fake_operations import memory_operations
-from tests.fakes import MemoryStores
+from tests.fakes.operations import memory_operations
+from tests.fakes.stores import MemoryStores
 
 FLOOD = Scenario(
     name="flood",

@@ -20,7 +20,7 @@ from controlplane.ports.outside import PlaneNode
 from tests.builders import OPERATOR, fleet, service
 from tests.engine.operations.desk import MemoryDesk
 from tests.engine.rig import Rig
-from tests.fake_operations import Postbox, memory_operations
+from tests.fakes.operations import Postbox, memory_operations
 
 ORIGIN = "https://pager.example"
 TROUBLE = Observation(code="metrics_stopped", subject="service/tickets", message="nothing comes")

@@ -21,8 +21,8 @@ from controlplane.engine.stages import Instruments
 from controlplane.ports.operations import Answer, OperationStores
 from tests.builders import OPERATOR
 from tests.engine.rig import Clock
-from tests.fake_operations import Postbox, memory_operations
-from tests.fakes import MemoryStores
+from tests.fakes.operations import Postbox, memory_operations
+from tests.fakes.stores import MemoryStores
 
 BY = Written(author=OPERATOR)
 ORIGIN = "https://pager.example"

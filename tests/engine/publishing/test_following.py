@@ -19,7 +19,7 @@ from controlplane.ports.outside import Artifact
 from tests.builders import fleet, service
 from tests.engine.publishing.test_couriers import Plane
 from tests.engine.rig import Rig
-from tests.fakes import MemorySnapshotStore
+from tests.fakes.stores import MemorySnapshotStore
 
 
 def snapshot(share: float) -> Snapshot:

@@ -15,7 +15,7 @@ from controlplane.engine.reconciling import loop as loops
 from controlplane.engine.stages import Stage, StageOutcome
 from tests.builders import fleet, service
 from tests.engine.rig import Rig
-from tests.fakes import MemorySnapshotStore
+from tests.fakes.stores import MemorySnapshotStore
 
 EQUALIZER = StrategyName.CPU_EQUALIZER
 CYCLE_S = 300.0

@@ -11,7 +11,7 @@ from controlplane.domain.errors import Invalid
 from controlplane.engine.reconciling import records as module
 from controlplane.engine.reconciling.records import Records
 from controlplane.engine.stages import Instruments
-from tests.fakes import MemoryDecisionStore
+from tests.fakes.stores import MemoryDecisionStore
 from tests.ports.examples import decision
 
 

@@ -1,5 +1,5 @@
 from controlplane.engine.samples.history import History, Resolution, Span
-from tests.fakes import MemoryStores
+from tests.fakes.stores import MemoryStores
 from tests.ports.examples import sample
 
 EVER = Span(since_s=0.0, until_s=1e12)

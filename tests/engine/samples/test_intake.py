@@ -13,7 +13,7 @@ from controlplane.engine.samples.intake import Intake
 from controlplane.engine.samples.suspicion import SuspicionRules, Suspicions
 from controlplane.engine.stages import Instruments
 from tests.builders import OPERATOR, fleet, sample
-from tests.fakes import MemoryFleetStore, MemorySampleStore, Outage
+from tests.fakes.stores import MemoryFleetStore, MemorySampleStore, Outage
 
 
 class Rig:

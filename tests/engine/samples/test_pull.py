@@ -12,7 +12,7 @@ from controlplane.engine.samples.pull import Puller, PullOutcome, silent_s
 from tests import builders
 from tests.builders import OPERATOR
 from tests.engine.rig import START_S, Rig
-from tests.metric_sources import MAIN, FakeSource, puller
+from tests.fakes.metric_sources import MAIN, FakeSource, puller
 
 PERIOD_S = 60.0
 EAST, WEST = "beijing-1", "beijing-2"

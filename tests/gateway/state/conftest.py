@@ -9,7 +9,7 @@ import pytest
 from gateway.state.keys import key
 from gateway.state.redis.link import RedisLink, RedisOptions
 from gateway.state.shared import SharedState, in_memory, in_redis
-from tests.redis_server import RedisServer, redis_server
+from tests.servers.redis import RedisServer, redis_server
 
 
 @dataclass(slots=True, kw_only=True)

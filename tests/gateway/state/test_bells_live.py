@@ -8,7 +8,7 @@ from gateway.state.keys import key
 from gateway.state.ports import Fresh, Room
 from gateway.state.redis.link import RedisLink, RedisOptions
 from gateway.state.shared import in_redis
-from tests.redis_server import redis_server
+from tests.servers.redis import redis_server
 
 
 def test_a_bell_rings_for_those_who_listen_and_is_forgotten_after_them() -> None:

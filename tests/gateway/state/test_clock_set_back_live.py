@@ -15,7 +15,7 @@ from gateway.state.ports import BucketRule, Fresh, Room, Times, WindowRule
 from gateway.state.redis.link import RedisLink, RedisOptions
 from gateway.state.shared import in_redis
 from tests.gateway.state.conftest import Kept
-from tests.redis_server import RedisServer
+from tests.servers.redis import RedisServer
 
 DAY_S = 86_400.0
 POOL = Terms(initial_size=1, stay_s=0.05, session_s=600, abandon_s=0.05)

@@ -12,7 +12,7 @@ from controlplane.domain.errors import Retryable
 from gateway.state.ports import BucketRule
 from gateway.state.redis.link import RedisLink, RedisOptions
 from gateway.state.shared import in_redis
-from tests.redis_server import RedisServer, redis_server
+from tests.servers.redis import RedisServer, redis_server
 
 RULE = BucketRule(rate_per_s=1_000, burst=1_000)
 DEADLINE_S = 0.1

@@ -15,7 +15,7 @@ from gateway.wiring.nginx import nginx as nginx_text
 from gateway.wiring.plan import Plan, at
 from gateway.wiring.tickets import key_files
 from gateway.wiring.traefik import traefik as traefik_text
-from tests.live_proxies import caddy, haproxy, nginx, traefik, until_listens
+from tests.servers.proxies import caddy, haproxy, nginx, traefik, until_listens
 
 HTTP = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3"
 ROUTER = "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"

@@ -15,9 +15,9 @@ from controlplane.domain.admission.policy import Policy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy
 from controlplane.domain.admission.session_queue.policy import SessionQueuePolicy
 from gateway.wiring.plan import Plan
-from tests.echo_service import echo
 from tests.gateway.wiring.sites import haproxy_site
-from tests.live_proxies import Client
+from tests.servers.echo import echo
+from tests.servers.proxies import Client
 
 RULES = RateLimitPolicy(rate_rps=0.01, burst=1, key=("header:x-user",))
 

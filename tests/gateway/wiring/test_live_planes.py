@@ -19,9 +19,9 @@ from controlplane.domain.admission.agent_door import WhenAway
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy
 from gateway.wiring.plan import Plan
-from tests.echo_service import echo
 from tests.gateway.wiring.sites import SITES
-from tests.live_proxies import Answer, Client
+from tests.servers.echo import echo
+from tests.servers.proxies import Answer, Client
 
 # One request of each user, so that a second one is refused; whoever names none is never limited.
 LIMIT = Policy(

@@ -18,9 +18,9 @@ from controlplane.domain.admission.session_queue.tickets import (
 )
 from gateway.admission.session_queue.signing import Signer, jwk_set, new_key
 from gateway.wiring.plan import Plan, WhenAway
-from tests.echo_service import echo
 from tests.gateway.wiring.sites import envoy_site, haproxy_site
-from tests.live_proxies import Client
+from tests.servers.echo import echo
+from tests.servers.proxies import Client
 
 QUEUES = ("seats",)
 KEY = new_key()

@@ -13,7 +13,7 @@ from controlplane.domain.routing.matching.request import Request
 from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.precedence import ordered
 from controlplane.domain.routing.route import Condition, PathMatch, PathMatchType, Route
-from tests import routing_tables
+from tests.routing import tables as routing_tables
 
 NOW_S = 1_000_000.0
 HOST = "localhost"

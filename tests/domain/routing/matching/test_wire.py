@@ -10,7 +10,7 @@ from controlplane.domain.errors import Invalid
 from controlplane.domain.routing.matching.table import Table
 from controlplane.domain.routing.matching.wire import decoded, encoded
 from tests.domain.routing.drawn import routed
-from tests.routing_suite import suite
+from tests.routing.suite import suite
 
 NOW_S = 1_900_000_000.0
 

@@ -18,7 +18,7 @@ from gateway.admission.overload.protecting import Overload
 from gateway.admission.surroundings import Surroundings
 from gateway.state.redis.link import RedisLink, RedisOptions
 from gateway.state.shared import SharedState, in_memory, in_redis
-from tests.redis_server import redis_server
+from tests.servers.redis import redis_server
 
 SPEC = OverloadPolicy(
     reads=(Read(path="/shows/{show}/seats", query=("date",)),),

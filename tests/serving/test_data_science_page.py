@@ -21,7 +21,7 @@ import torch
 
 from benchmarks.free_ports import free_ports
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "data-science.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?:\n```text\n(?P<text>.*?)```\n)?", re.DOTALL)
 ADDRESS, TOKEN = "http://127.0.0.1:8080", "sbx_the-token"

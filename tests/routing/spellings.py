@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from controlplane.domain.routing.matching.normalization import LONGEST_PATH
 from controlplane.domain.routing.route import FixedResponse, PathMatch, PathMatchType, Route
-from tests.routing_tables import Sent
+from tests.routing.tables import Sent
 
 HOST = "spelled.example.com"
 

@@ -14,8 +14,8 @@ from controlplane.domain.admission.policy import Attachment, Policy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy
 from controlplane.domain.routing.route import PathMatch, Rewrite, Route
 from controlplane.domain.snapshot import ServiceLimit, Snapshot, assemble
-from tests.live_proxies import Client
-from tests.proxied_site import fleet, service, snapshot
+from tests.servers.proxies import Client
+from tests.sites.proxied import fleet, service, snapshot
 
 # What a request for /hold takes.
 HOLD_S = 0.7

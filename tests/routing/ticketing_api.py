@@ -1,6 +1,6 @@
 """A ticketing API of realistic size as OpenAPI: 2,000 paths, the same from the same seed.
 
-    python -m tests.ticketing_api > data/routes/ticketing-openapi.yaml
+    python -m tests.routing.ticketing_api > data/routes/ticketing-openapi.yaml
 
 Paths have 4 to 8 segments, a fifth of them with parameters, like those of a railway's site: areas,
 resources in them, items, their parts, and actions on these.

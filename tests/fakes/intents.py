@@ -1,4 +1,4 @@
-"""The store of intents in memory; see tests/fakes.py."""
+"""The store of intents in memory; see tests/fakes/stores.py."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from controlplane.domain.access import AuditEntry
 from controlplane.domain.errors import Conflict, NotFound
 from controlplane.domain.intents.intent import Intent
-from tests.fake_fleets import MemoryAuditLog, Outage
+from tests.fakes.fleets import MemoryAuditLog, Outage
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from controlplane.domain.errors import Retryable
 from controlplane.ports.stores import FILES_GONE
-from tests.fakes import Outage
+from tests.fakes.stores import Outage
 
 
 @dataclass(slots=True)

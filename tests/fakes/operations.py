@@ -1,4 +1,4 @@
-"""The ports of operations in memory, beside `tests.fakes`; never used outside tests."""
+"""The ports of operations in memory, beside `tests.fakes.stores`; never used outside tests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from controlplane.domain.errors import Conflict, NotFound
 from controlplane.domain.operations.timeline import Entry
 from controlplane.domain.operations.webhooks import Delivery, DeliveryState
 from controlplane.ports.operations import Answer, OperationStores
-from tests.fake_fleets import MemoryAuditLog, Outage
+from tests.fakes.fleets import MemoryAuditLog, Outage
 
 T = TypeVar("T")
 

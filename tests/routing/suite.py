@@ -25,8 +25,8 @@ from controlplane.domain.routing.route import (
     TextMatchType,
 )
 from controlplane.domain.routing.whitelist import Whitelist
-from tests.routing_spellings import SPELLED, spellings
-from tests.routing_tables import HOUR_S, Sent, route, sent
+from tests.routing.spellings import SPELLED, spellings
+from tests.routing.tables import HOUR_S, Sent, route, sent
 
 SEED = 2026
 TABLES = 8

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.free_ports import free_port
-from tests.live_proxies import program
+from tests.servers.proxies import program
 
 START_S = 10.0
 

@@ -1,6 +1,6 @@
 """Routes and requests by chance: few words, so that paths meet, shadow and fall through.
 
-Used by the property tests of the matcher and by `tests.routing_suite`. Each route answers by
+Used by the property tests of the matcher and by `tests.routing.suite`. Each route answers by
 itself, with its id as body, so that a data plane shows what it decided.
 """
 

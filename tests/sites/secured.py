@@ -11,9 +11,9 @@ from cryptography import x509
 from controlplane.domain.routing.route import FixedResponse, Route
 from controlplane.domain.routing.tls import Certificate
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Role
-from tests.caller_site import CONSUMERS, KEY, POLICIES
 from tests.credentials import Authority, authority, store
-from tests.live_proxies import Client
+from tests.servers.proxies import Client
+from tests.sites.callers import CONSUMERS, KEY, POLICIES
 
 SHOP, WILD = "shop.example.com", "*.wild.example.com"
 ANSWER = FixedResponse(status=200, body="in")

@@ -20,10 +20,10 @@ from controlplane.domain.strategies.situation import LearnedModel
 from controlplane.domain.telemetry import Sample
 from controlplane.ports.learning import StoredModel
 from controlplane.ports.operations import OperationStores
-from tests.fake_fleets import MemoryAuditLog, MemoryFleetStore, Outage
-from tests.fake_health import MemoryHealthStore
-from tests.fake_intents import MemoryIntentStore
-from tests.fake_operations import memory_operations
+from tests.fakes.fleets import MemoryAuditLog, MemoryFleetStore, Outage
+from tests.fakes.health import MemoryHealthStore
+from tests.fakes.intents import MemoryIntentStore
+from tests.fakes.operations import memory_operations
 
 Place = tuple[float, str] | None
 LAST = (math.inf, "")
