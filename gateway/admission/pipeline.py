@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from controlplane.domain.admission.agent_door import WhenAway
 from controlplane.domain.admission.asking import Asked, Verdict
 from controlplane.domain.admission.policy import Mode, Policy, PolicyKind, in_order
 from controlplane.domain.errors import Retryable
-from gateway.admission.enforcing import ADMITTED_RULING, Enforcer, Outcome, Ruling
+from gateway.admission.away import Unmade, without_judgment, without_state
+from gateway.admission.enforcing import Enforcer, Outcome, Ruling
 from gateway.admission.joining import Joined
 from gateway.admission.registry import Maker
 from gateway.admission.surroundings import Surroundings
@@ -34,6 +36,11 @@ class Placed:
     policy: Policy
     kind: PolicyKind
     enforcer: Enforcer
+
+    @property
+    def made(self) -> bool:
+        """Whether it is judged, and not only refused because it cannot be."""
+        return not isinstance(self.enforcer, Unmade)
 
 
 class Pipeline:
@@ -72,7 +79,7 @@ class Pipeline:
         self.not_enforced = {}
         for policy in in_order(each for each in policies if each.mode is not Mode.OFF):
             kept = before.get(policy.name)
-            if kept is not None and kept.policy == policy:
+            if kept is not None and kept.policy == policy and kept.made:
                 placed.append(before.pop(policy.name))
             elif (made := self._made(policy)) is not None:
                 placed.append(made)
@@ -111,13 +118,13 @@ class Pipeline:
         if maker is None:
             log.warning("admission.kind_unknown", policy=policy.name, kind=policy.kind.value)
             self.not_enforced[policy.name] = f"this gateway has no {policy.kind.value}"
-            return None
+            return _unmade(policy)
         try:
             enforcer = maker(policy, self._surroundings)
         except Exception as error:
             log.exception("admission.not_made", policy=policy.name)
             self.not_enforced[policy.name] = f"it could not be made ready: {error}"
-            return None
+            return _unmade(policy)
         return Placed(policy=policy, kind=policy.kind, enforcer=enforcer)
 
     async def _ruled(self, joined: Joined, asked: Asked, ends_s: float | None) -> Ruling:
@@ -144,11 +151,11 @@ class Pipeline:
 
     async def _asked(self, placed: Placed, asked: Asked, ends_s: float | None) -> Ruling:
         try:
-            ruling, fell_back = await _answer(placed.enforcer, asked, ends_s)
+            ruling, fell_back = await _answer(placed, asked, ends_s)
         except Exception:
             # A fault in one policy must not take the site down; it is said and counted.
             log.exception("admission.fault", policy=placed.policy.name)
-            ruling, fell_back = ADMITTED_RULING, "fault"
+            ruling, fell_back = without_judgment(placed.policy), "fault"
         said = Said(
             policy=placed.policy.name,
             kind=placed.kind,
@@ -160,15 +167,22 @@ class Pipeline:
         return ruling
 
 
-async def _answer(enforcer: Enforcer, asked: Asked, ends_s: float | None) -> tuple[Ruling, str]:
+def _unmade(policy: Policy) -> Placed | None:
+    """Who stands in for a policy that cannot be enforced; None lets everything through."""
+    if policy.when_away is not WhenAway.REFUSE:
+        return None
+    return Placed(policy=policy, kind=policy.kind, enforcer=Unmade())
+
+
+async def _answer(placed: Placed, asked: Asked, ends_s: float | None) -> tuple[Ruling, str]:
     """What an enforcer says, and why it says so without shared state ("": it had it)."""
     try:
         async with asyncio.timeout_at(ends_s):
-            return await enforcer.rule(asked), ""
+            return await placed.enforcer.rule(asked), ""
     except Retryable as error:
-        return enforcer.fall_back(asked), error.code
+        return without_state(placed.policy, placed.enforcer, asked), error.code
     except TimeoutError:
-        return enforcer.fall_back(asked), "out_of_time"
+        return without_state(placed.policy, placed.enforcer, asked), "out_of_time"
 
 
 def _ends_s(budget_s: float | None) -> float | None:

@@ -8,6 +8,7 @@ from controlplane.api.fleet_document.parsing import parse
 from controlplane.api.fleet_document.policies.policy import READERS
 from controlplane.api.fleet_document.policies.protection import PROTECTION_KEYS
 from controlplane.api.fleet_document.rendering import render
+from controlplane.domain.admission.agent_door import WhenAway
 from controlplane.domain.admission.policy import Attachment, Mode, Policy, PolicyKind
 from controlplane.domain.admission.protection import ProtectionPolicy
 from controlplane.domain.admission.section import received
@@ -53,6 +54,7 @@ def errors(policy: str) -> list[tuple[str, str]]:
             name="full",
             mode=Mode.OFF,
             attachment=Attachment(routes=("r",), services=("s", "t"), regions=("u",)),
+            when_away=WhenAway.REFUSE,
             protection=FULL,
         ),
     ],
@@ -75,6 +77,7 @@ def test_the_order_of_lists_never_shows() -> None:
         ("{name: p}", "policies[0]", "exactly one of protection"),
         ("{name: p, protection: }", "policies[0]", "{} takes a kind's defaults"),
         ("{name: p, mode: on, protection: {}}", "policies[0].mode", "enforce, observe, off"),
+        ("{name: p, when_away: x, protection: {}}", "policies[0].when_away", "admit, refuse"),
         ("{name: p, protecton: {}}", "policies[0].protecton", "did you mean protection?"),
         ("{name: p, routes: [], protection: {}}", "policies[0].routes", "at least one of"),
         ("{name: p, protection: {most_headers: 0}}", "policies[0].protection.most_headers", "1..1"),

@@ -5,7 +5,7 @@ weights compiles the touched assignments only.
 """
 
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -22,9 +22,12 @@ from controlplane.adapters.envoy.group_listeners import (
 )
 from controlplane.adapters.envoy.l4_listeners import l4_notes
 from controlplane.adapters.envoy.resource_sets import regional_name
-from controlplane.adapters.envoy.routing.configuration import compiled, keeps_users
+from controlplane.adapters.envoy.routing.configuration import AskedRoutes, compiled, keeps_users
 from controlplane.adapters.envoy.sessions import keeps_sessions, with_sessions
+from controlplane.domain.admission.agent_door import WhenAway
+from controlplane.domain.admission.coverage import away_on, declares_away
 from controlplane.domain.admission.native_tickets import checked_queue, is_all
+from controlplane.domain.admission.policy import Policy
 from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.instances.placement import EVERY_VERSION, versions
 from controlplane.domain.snapshot import Section, ServiceEndpoints, Snapshot, WeightSet
@@ -162,9 +165,11 @@ class Renderer:
             )
             return tuple(parts), (*found.notes, *l4_notes(section, services))
 
-        # What else is asked about a route matters only where tickets are checked.
+        # Policies matter to routes only where tickets are checked, or one says what holds while the
+        # agent is away.
         policies = snapshot.content.admission.policies
-        admission = snapshot.digests[Section.ADMISSION] if checked_queue(policies) else ""
+        matters = checked_queue(policies) is not None or declares_away(policies)
+        admission = snapshot.digests[Section.ADMISSION] if matters else ""
         return self._remember(("routes", admission, *_routes_and_endpoints(snapshot)), make)
 
 
@@ -172,7 +177,12 @@ def _services(snapshot: Snapshot) -> dict[str, ServiceEndpoints]:
     return {s.service: s for s in snapshot.content.endpoints.services}
 
 
-def _asked_about(snapshot: Snapshot) -> frozenset[str]:
+def _asked_about(snapshot: Snapshot) -> AskedRoutes:
+    policies = snapshot.content.admission.policies
+    return AskedRoutes(without_tickets=_unread(snapshot), away=_away(policies, snapshot))
+
+
+def _unread(snapshot: Snapshot) -> frozenset[str]:
     """Routes that are asked about whatever ticket a request shows, where tickets are checked."""
     policies = snapshot.content.admission.policies
     queue = checked_queue(policies)
@@ -180,6 +190,13 @@ def _asked_about(snapshot: Snapshot) -> frozenset[str]:
         return frozenset()
     routes = snapshot.content.routes.routes
     return frozenset(route.id for route in routes if not is_all(policies, queue, route))
+
+
+def _away(policies: Sequence[Policy], snapshot: Snapshot) -> dict[str, WhenAway]:
+    if not declares_away(policies):
+        return {}
+    found = ((route.id, away_on(policies, route)) for route in snapshot.content.routes.routes)
+    return {route: said for route, said in found if said is not None}
 
 
 def _routes_and_endpoints(snapshot: Snapshot) -> tuple[str, str]:

@@ -30,7 +30,7 @@ AT_ONCE = 1_024
 Json = Mapping[str, Any]
 
 
-def asking_filter(door: AgentDoor, cluster: str) -> Json:
+def asking_filter(door: AgentDoor, cluster: str) -> dict[str, Any]:
     """The filter that asks."""
     on_success = [{"exact": name} for name in TO_CLIENT]
     on_success += [{"prefix": prefix} for prefix in TO_CLIENT_PREFIXES]

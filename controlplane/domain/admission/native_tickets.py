@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controlplane.domain.admission.coverage import asked_about
 from controlplane.domain.admission.policy import Mode, Policy
 from controlplane.domain.admission.session_queue.tickets import ISSUER, cookie_name
-from controlplane.domain.routing.callers.authorization import declared_id
 from controlplane.domain.routing.route import Route
 
 # As Envoy names its filter, and what a ticket says in its dynamic metadata. No policy about callers
@@ -52,7 +52,7 @@ def checked_queue(policies: Iterable[Policy]) -> CheckedQueue | None:
 
 def is_all(policies: Iterable[Policy], queue: CheckedQueue, route: Route) -> bool:
     """Whether a queue is all that an agent would be asked about on a route."""
-    return [one.name for one in policies if _asked(one, route)] == [queue.name]
+    return [one.name for one in policies if asked_about(one, route)] == [queue.name]
 
 
 def ticket_filter(keys: Mapping[str, str], everywhere: str = "") -> Json:
@@ -83,16 +83,6 @@ def unless_admitted(asks: Json) -> Json:
     }
     config = {**asks["typed_config"], "filter_enabled_metadata": enabled}
     return {**asks, "typed_config": config}
-
-
-def _asked(policy: Policy, route: Route) -> bool:
-    """Whether some requests of a route are asked about; also by one that only observes."""
-    attached = policy.attachment
-    return (
-        policy.mode is not Mode.OFF
-        and (not attached.routes or declared_id(route) in attached.routes)
-        and (not attached.services or route.service in attached.services)
-    )
 
 
 def _provider(queue: str, keys: str) -> Json:

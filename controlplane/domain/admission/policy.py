@@ -19,6 +19,7 @@ from controlplane.domain.admission.abnormal_traffic import policy as abnormal_tr
 from controlplane.domain.admission.abnormal_traffic import scoring
 from controlplane.domain.admission.abnormal_traffic.policy import AbnormalTrafficPolicy
 from controlplane.domain.admission.adaptive_concurrency import AdaptiveConcurrencyPolicy
+from controlplane.domain.admission.agent_door import WhenAway
 from controlplane.domain.admission.asking import Asked, Decision
 from controlplane.domain.admission.circuit_breaker import CircuitBreakerPolicy
 from controlplane.domain.admission.flash_sale.deciding import FlashSaleFacts
@@ -103,11 +104,17 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """One policy: exactly one of the fields that have the name of a kind is set."""
+    """One policy: exactly one of the fields that have the name of a kind is set.
+
+    Attributes:
+        when_away: what becomes of its requests while nobody judges them, because the agent does not
+            answer or its judgment fails; None leaves it to the gateway, and admits where it fails.
+    """
 
     name: str
     mode: Mode = Mode.ENFORCE
     attachment: Attachment = Attachment()
+    when_away: WhenAway | None = None
     protection: ProtectionPolicy | None = None
     abnormal_traffic: AbnormalTrafficPolicy | None = None
     rate_limit: RateLimitPolicy | None = None

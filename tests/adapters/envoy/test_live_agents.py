@@ -17,16 +17,17 @@ from controlplane.domain.admission.abnormal_traffic.policy import (
     Signal,
 )
 from controlplane.domain.admission.agent_door import AgentDoor, WhenAway
-from controlplane.domain.admission.policy import Policy
+from controlplane.domain.admission.policy import Attachment, Policy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy
 from controlplane.domain.admission.session_queue.policy import SessionQueuePolicy
-from controlplane.domain.routing.route import Condition, FixedResponse, Route
+from controlplane.domain.routing.route import Condition, FixedResponse, PathMatch, Route
 from gateway.admission.session_queue.signing import jwk_set, new_key
 from tests.adapters.envoy.site import Live, fleet, running, snapshot
 
 RULES = RateLimitPolicy(rate_rps=0.01, burst=1, key=("header:x-user",))
 ROOT = itertools.repeat("/")
 ONCE = Policy(name="once", rate_limit=RULES)
+PAY = Route(id="pay", path=PathMatch(value="/pay"), response=FixedResponse(status=202))
 
 
 async def publish(live: Live, agent: AgentDoor | None, policies: tuple[Policy, ...] = ()) -> None:
@@ -88,6 +89,34 @@ async def test_it_asks_where_the_group_has_an_agent(tmp_path: Path) -> None:
             await until(live, 200, "ann")
             await publish(live, AgentDoor(port=agent.door, when_away=WhenAway.REFUSE))
             await until(live, 503, "ann")
+
+
+async def test_each_route_goes_by_its_policies_while_the_agent_is_away(tmp_path: Path) -> None:
+    pays = Policy(
+        name="pays",
+        attachment=Attachment(routes=("pay",)),
+        when_away=WhenAway.REFUSE,
+        rate_limit=RULES,
+    )
+    leave(tmp_path, [pays], [PAY])
+    async with running(tmp_path) as live:
+        live.routes.append(PAY)
+        with live_agent(tmp_path) as agent:
+            await publish(live, AgentDoor(port=agent.door), (pays,))
+            pay = itertools.repeat("/pay")
+            await until(live, 429, "ann", pay)
+            # It is asked about by the other filter, and once.
+            statuses = [(await live.get("/pay", **{"x-user": "cyd"})).status_code for _ in "12"]
+            assert statuses == [202, 429]
+            agent.kill()
+            await until(live, 503, "bob", pay)
+            assert (await live.get("/other", **{"x-user": "bob"})).status_code == 200
+            # The other way round: the group refuses, and the policy lets on.
+            mild = replace(pays, when_away=WhenAway.ADMIT)
+            door = AgentDoor(port=agent.door, when_away=WhenAway.REFUSE)
+            await publish(live, door, (mild,))
+            await until(live, 202, "bob", pay)
+            await until(live, 503, "bob", itertools.repeat("/other"))
 
 
 async def test_who_holds_a_ticket_is_not_asked_about_where_the_queue_is_all(tmp_path: Path) -> None:

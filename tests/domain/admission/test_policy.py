@@ -60,7 +60,7 @@ def test_policies_are_asked_by_kind_and_name() -> None:
 
 def test_every_kind_has_a_field_rules_and_facts() -> None:
     fields = {field.name for field in dataclasses.fields(Policy)}
-    assert set(PolicyKind) == fields - {"name", "mode", "attachment"}
+    assert set(PolicyKind) == fields - {"name", "mode", "attachment", "when_away"}
     assert set(KINDS) == set(PolicyKind)
     for rules in KINDS.values():
         assert dataclasses.is_dataclass(rules.facts())

@@ -6,12 +6,12 @@ routes for all and those for it. Weights must never come in here: a route push r
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from envoy.config.route.v3 import route_components_pb2, route_pb2
 from google.protobuf.wrappers_pb2 import BoolValue, UInt32Value
 
-from controlplane.adapters.envoy.agents import without_tickets
+from controlplane.adapters.envoy.agents import with_away, without_tickets
 from controlplane.adapters.envoy.delegates import OnMatch
 from controlplane.adapters.envoy.listeners import ROUTES_NAME
 from controlplane.adapters.envoy.normal_form import READ_HEADER, read_first
@@ -20,6 +20,7 @@ from controlplane.adapters.envoy.routing.actions import envoy_route, retry_of
 from controlplane.adapters.envoy.routing.expressible import Rule, Services, judged
 from controlplane.adapters.envoy.routing.tables import tables, unreached
 from controlplane.adapters.envoy.routing.tree import matcher
+from controlplane.domain.admission.agent_door import WhenAway
 from controlplane.domain.findings import Observation
 from controlplane.domain.routing.route import CohortKey, Route
 from controlplane.domain.routing.whitelist import refusal
@@ -41,14 +42,32 @@ class Compiled:
     notes: tuple[Observation, ...]
 
 
-def compiled(section: RoutesSection, services: Services, without: Collection[str] = ()) -> Compiled:
-    """All tables of a snapshot; on the routes `without` no tickets of a session queue are read."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedRoutes:
+    """What policies say of routes, by id.
+
+    Attributes:
+        without_tickets: no tickets of a session queue are read there.
+        away: what holds there while the agent is away, where it is not the gateway group's word.
+    """
+
+    without_tickets: Collection[str] = ()
+    away: Mapping[str, WhenAway] = field(default_factory=dict)
+
+
+def compiled(
+    section: RoutesSection, services: Services, asked: AskedRoutes | None = None
+) -> Compiled:
+    """All tables of a snapshot."""
+    asked = asked or AskedRoutes()
     routes = (*section.routes, *map(refusal, section.whitelists))
     judgment = judged(routes, services)
     usual = _usual_retries(judgment.rules, services)
     messages = {rule.route.id: envoy_route(rule.route, services, usual) for rule in judgment.rules}
-    for unread in messages.keys() & set(without):
+    for unread in messages.keys() & set(asked.without_tickets):
         without_tickets(messages[unread])
+    for route in messages.keys() & asked.away.keys():
+        with_away(messages[route], asked.away[route])
     return Compiled(
         tables={
             group: _configuration(

@@ -31,6 +31,7 @@ from controlplane.api.fleet_document.reading import (
     reference,
     text_of,
 )
+from controlplane.domain.admission.agent_door import WhenAway
 from controlplane.domain.admission.policy import Attachment, Mode, Policy, PolicyKind
 from controlplane.domain.admission.presets import PRESETS
 
@@ -46,7 +47,7 @@ READERS: Mapping[PolicyKind, Rule[Any]] = {
     PolicyKind.REGIONAL_OVERFLOW: regional_overflow,
     PolicyKind.OVERLOAD: overload,
 }
-POLICY_KEYS = ("name", "mode", "routes", "services", "regions", "preset", *PolicyKind)
+POLICY_KEYS = ("name", "mode", "routes", "services", "regions", "when_away", "preset", *PolicyKind)
 USUAL = Policy(name="")
 
 
@@ -90,6 +91,7 @@ def _policy(entries: Fields, policy_name: str, faults: int) -> Policy:
         name=policy_name,
         mode=entries.optional("mode", choice(Mode), USUAL.mode),
         attachment=_attachment(entries),
+        when_away=entries.optional("when_away", choice(WhenAway), USUAL.when_away),
         **given,
     )
 
