@@ -27,6 +27,7 @@ PLANES: Mapping[str, Callable[[Plan], str]] = {
     "nginx": nginx,
     "traefik": traefik,
 }
+FORWARD_AUTH = "127.0.0.1:18003"
 CHECK_TICKETS = frozenset({"envoy", "haproxy"})
 
 
@@ -37,15 +38,14 @@ def wiring(arguments: Sequence[str]) -> str:
         Invalid: an address or a header name is none.
     """
     given = _parser().parse_args(arguments)
-    for name in given.header:
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", name):
-            raise Invalid("header_invalid", f"--header is {name[:80]!r}; give a name as X-Class")
+    _check_names(given)
     plan = Plan(
-        agent=place(given.agent),
+        agent=place(_agent(given)),
         checked=place(given.checked),
         spare=place(given.spare),
         when_away=WhenAway(given.when_away),
         headers=tuple(given.header),
+        cookies=tuple(given.cookie),
         queues=_queues(given),
         ticket_keys=_ticket_keys(given),
         key_folder=given.key_folder,
@@ -53,6 +53,28 @@ def wiring(arguments: Sequence[str]) -> str:
     if given.plane not in CHECK_TICKETS:
         require_no_tickets(plan, given.plane)
     return PLANES[given.plane](plan)
+
+
+def _check_names(given: argparse.Namespace) -> None:
+    for name in given.header:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", name):
+            raise Invalid("header_invalid", f"--header is {name[:80]!r}; give a name as X-Class")
+    for name in given.cookie:
+        if not re.fullmatch(r"[A-Za-z0-9._-]{1,100}", name):
+            raise Invalid(
+                "option_invalid", f"--cookie is {name[:80]!r}; give a name as signalbox_ticket_NAME"
+            )
+
+
+def _agent(given: argparse.Namespace) -> str:
+    """Forward-auth has a usual port, the agent's own proxy has none."""
+    if given.agent is None and given.plane == "haproxy":
+        raise Invalid(
+            "option_invalid",
+            "HAProxy passes requests to the agent's own proxy: start `signalbox gateway run` with "
+            "--proxy 127.0.0.1:18080, say, and give the same address as --agent here",
+        )
+    return given.agent or FORWARD_AUTH
 
 
 def _queues(given: argparse.Namespace) -> tuple[str, ...]:
@@ -79,12 +101,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--plane", choices=sorted(PLANES), required=True)
     parser.add_argument(
-        "--agent", default="127.0.0.1:18003", help="its --forward-auth [%(default)s]"
+        "--agent",
+        help=f"its --forward-auth [{FORWARD_AUTH}]; for HAProxy its --proxy, which has no default",
     )
     parser.add_argument(
         "--checked",
-        default="127.0.0.1:18003",
-        help="for HAProxy, where --agent is the agent's --proxy: its --forward-auth [%(default)s]",
+        default=FORWARD_AUTH,
+        help="for HAProxy: the agent's --forward-auth, which says whether it is well [%(default)s]",
     )
     parser.add_argument(
         "--when-away",
@@ -97,6 +120,20 @@ def _parser() -> argparse.ArgumentParser:
         default="127.0.0.1:18004",
         help="free address of nginx's, Caddy's or Traefik's own [%(default)s]",
     )
+    _add_ticket_options(parser)
+    parser.add_argument(
+        "--header", action="append", default=[], help="a further header that policies set"
+    )
+    parser.add_argument(
+        "--cookie",
+        action="append",
+        default=[],
+        help="for Traefik: a cookie that policies set, as signalbox_ticket_NAME of a session queue",
+    )
+    return parser
+
+
+def _add_ticket_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--queue",
         action="append",
@@ -116,7 +153,3 @@ def _parser() -> argparse.ArgumentParser:
         default="/etc/haproxy",
         help="where HAProxy finds the files of keys [%(default)s]",
     )
-    parser.add_argument(
-        "--header", action="append", default=[], help="a further header that policies set"
-    )
-    return parser

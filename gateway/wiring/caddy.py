@@ -37,8 +37,9 @@ TEXT = """\
 		@goes_on status 2xx
 		handle_response @goes_on {{
 			request_header X-Admission-Service {{http.reverse_proxy.header.X-Admission-Service}}
-{passes}			@cookie vars {{http.reverse_proxy.header.Set-Cookie}} *
-			header >+Set-Cookie {{http.reverse_proxy.header.Set-Cookie}}
+{passes}			copy_response_headers {{
+				include Set-Cookie
+			}}
 		}}
 	}}
 }}

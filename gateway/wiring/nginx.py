@@ -29,7 +29,8 @@ auth_request /_signalbox/ask;
 auth_request_set $signalbox_answer $upstream_http_x_admission_answer;
 auth_request_set $signalbox_service $upstream_http_x_admission_service;
 {sets}auth_request_set $signalbox_cookie $upstream_http_set_cookie;
-add_header Set-Cookie $signalbox_cookie;
+# A location with an add_header of its own does not inherit this line: write it there once more.
+add_header Set-Cookie $signalbox_cookie always;
 error_page 403 = /_signalbox/answer;
 
 location = /_signalbox/ask {{

@@ -16,6 +16,7 @@ class Plan:
         spare: an address of the proxy's own that speaks for the agent while it is away; loopback.
         service: HOST:PORT of the site, for the example around the snippet.
         headers: further headers that policies set for the service.
+        cookies: cookies that policies set for the client; Traefik passes on no others.
         queues: session queues whose tickets the proxy checks by itself.
         ticket_keys: public keys of those tickets, a JWK set.
         key_folder: where HAProxy's files of keys are.
@@ -27,6 +28,7 @@ class Plan:
     service: Place = ("127.0.0.1", 8000)
     when_away: WhenAway = WhenAway.ADMIT
     headers: tuple[str, ...] = ()
+    cookies: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
     ticket_keys: str = ""
     key_folder: str = "/etc/haproxy"

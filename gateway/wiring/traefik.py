@@ -26,6 +26,8 @@ NOTES = """\
 # What follows is a file of the file provider; routers name it: middlewares: [signalbox@file].
 # While the agent is away every request is refused within {timeout} ms: Traefik has no way on
 # without it, whatever --when-away says.
+# Of the cookies that policies set for those who go on, clients get those that --cookie names: a
+# session queue NAME needs --cookie signalbox_ticket_NAME, else each request is somebody new.
 """
 
 
@@ -38,12 +40,14 @@ def traefik(plan: Plan) -> str:
 def dynamic(plan: Plan) -> Mapping[str, Any]:
     """The middleware, and the way from the entry point to the agent."""
     further = "".join(f"|^{re.escape(name)}$" for name in plan.headers)
-    asks = {
+    asks: dict[str, Any] = {
         "address": f"http://{at(plan.spare)}{FORWARD_PATH}",
         "trustForwardHeader": False,
         # Taken from us, and from a client never.
         "authResponseHeadersRegex": f"(?i)^{TO_SERVICE}{further}",
     }
+    if plan.cookies:
+        asks["addAuthCookiesToResponse"] = list(plan.cookies)
     check = {"path": HEALTH_PATH, "interval": "250ms", "timeout": "100ms"}
     balancer = {
         "servers": [{"url": f"http://{at(plan.agent)}"}],

@@ -18,6 +18,7 @@ from controlplane.domain.admission.abnormal_traffic.policy import AbnormalTraffi
 from controlplane.domain.admission.agent_door import WhenAway
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy
+from controlplane.domain.admission.session_queue.policy import SessionQueuePolicy
 from gateway.wiring.plan import Plan
 from tests.gateway.wiring.sites import SITES
 from tests.servers.echo import echo
@@ -29,6 +30,7 @@ LIMIT = Policy(
     rate_limit=RateLimitPolicy(rate_rps=0.01, burst=1, key=("header:x-user", "method", "path")),
 )
 LEVELS = Policy(name="levels", abnormal_traffic=AbnormalTrafficPolicy())
+QUEUE = Policy(name="inside", session_queue=SessionQueuePolicy(initial_size=10_000))
 # A hung agent would take as long as the client waits.
 BOUND_S = 0.1
 ROUNDS, PAUSE_S = 10, 0.3
@@ -42,9 +44,11 @@ class Live(NamedTuple):
 
 
 @contextlib.contextmanager
-def site(folder: Path, plane: str, when_away: WhenAway = WhenAway.ADMIT) -> Iterator[Live]:
+def site(
+    folder: Path, plane: str, when_away: WhenAway = WhenAway.ADMIT, *further: Policy
+) -> Iterator[Live]:
     service, port, spare = (free_port() for _ in range(3))
-    leave(folder, [LIMIT, LEVELS])
+    leave(folder, [LIMIT, LEVELS, *further])
     with echo(service), live_agent(folder, "--trust", "127.0.0.1/32") as agent:
         plan = Plan(
             agent=("127.0.0.1", agent.door),
@@ -52,6 +56,7 @@ def site(folder: Path, plane: str, when_away: WhenAway = WhenAway.ADMIT) -> Iter
             service=("127.0.0.1", service),
             when_away=when_away,
             headers=("X-Risk-Level",),
+            cookies=("signalbox_ticket_inside",),
         )
         with SITES[plane](folder, port, plan):
             yield Live(plane, agent, port)
@@ -61,7 +66,8 @@ def site(folder: Path, plane: str, when_away: WhenAway = WhenAway.ADMIT) -> Iter
 def live(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Live]:
-    with site(tmp_path_factory.mktemp(request.param), request.param) as found:
+    folder = tmp_path_factory.mktemp(request.param)
+    with site(folder, request.param, WhenAway.ADMIT, QUEUE) as found:
         yield found
 
 
@@ -87,6 +93,18 @@ def test_who_is_admitted_reaches_the_service_with_what_policies_say(live: Live) 
     if live.plane != "nginx":
         # nginx sets what it was told the names of; this one it does not know.
         assert "x-admission-class" not in told["headers"]
+
+
+def test_who_goes_on_gets_the_cookies_of_policies(live: Live) -> None:
+    told = ask(live.port, "/seats/9", []).headers
+    cookie = told["set-cookie"]
+    assert cookie.startswith("signalbox_ticket_inside=")
+    assert "HttpOnly" in cookie
+    assert told["x-own"] == "1"
+    assert not [name for name in told if name != "set-cookie" and "cookie" in name]
+    again = ask(live.port, "/seats/10", [("Cookie", cookie.partition(";")[0])])
+    assert again.status == 200
+    assert "set-cookie" not in again.headers
 
 
 def test_the_agent_sees_the_request_that_the_client_sent(live: Live) -> None:

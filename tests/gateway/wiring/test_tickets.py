@@ -9,6 +9,8 @@ from controlplane.domain.errors import Invalid
 from gateway.admission.session_queue.signing import new_key
 from gateway.commands.wiring import wiring
 
+AGENT = ("--agent", "127.0.0.1:18080")
+
 
 @pytest.fixture
 def key(tmp_path: Path) -> str:
@@ -44,12 +46,12 @@ def test_without_a_queue_every_request_is_asked_about() -> None:
 
 def test_haproxy_gets_files_of_keys_and_lets_nobody_else_past_the_agent(key: str) -> None:
     options = ["--queue", "seats", "--ticket-key", key, "--key-folder", "/etc/x"]
-    text = wiring(["--plane", "haproxy", "--when-away", "refuse", *options])
+    text = wiring(["--plane", "haproxy", *AGENT, "--when-away", "refuse", *options])
     assert "# Put this into /etc/x/signalbox-ticket-0.pem:" in text
     assert "BEGIN PUBLIC KEY" in text
     assert "PRIVATE" not in text
     assert text.count("!{ var(txn.inside) -m found }") == 2
-    assert "txn.inside" not in wiring(["--plane", "haproxy"])
+    assert "txn.inside" not in wiring(["--plane", "haproxy", *AGENT])
 
 
 @pytest.mark.parametrize("plane", ["nginx", "caddy", "traefik"])
@@ -70,3 +72,16 @@ def test_options_that_cannot_be_carried_out(options: list[str], words: str, key:
     given = [key if each == "KEY" else each for each in options]
     with pytest.raises(Invalid, match=words):
         wiring(["--plane", "envoy", *given])
+
+
+def test_haproxy_needs_the_agents_own_proxy_which_has_no_usual_port() -> None:
+    with pytest.raises(Invalid, match=r"own proxy: start .* give the same address"):
+        wiring(["--plane", "haproxy"])
+
+
+def test_traefik_passes_on_the_cookies_that_are_named() -> None:
+    text = wiring(["--plane", "traefik", "--cookie", "signalbox_ticket_seats"])
+    asks = yaml.safe_load(text)["http"]["middlewares"]["signalbox"]["forwardAuth"]
+    assert asks["addAuthCookiesToResponse"] == ["signalbox_ticket_seats"]
+    with pytest.raises(Invalid, match="--cookie is 'a b'"):
+        wiring(["--plane", "traefik", "--cookie", "a b"])
