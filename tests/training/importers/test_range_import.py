@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.free_ports import free_port
 from controlplane.domain.errors import ControlPlaneError, Invalid, Refused, Retryable
-from tests.prometheus_server import Answer, Server, answering
+from tests.servers.prometheus import Answer, Server, answering
 from training.importers import range_readings
 from training.importers.account import Reason
 from training.importers.importing import Imported, import_rows
