@@ -145,7 +145,7 @@ class Pipeline:
         if found is None:
             if len(self._covering) >= MOST_PLACES:
                 self._covering.clear()
-            found = tuple(one for one in self._placed if one.policy.attachment.covers(asked))
+            found = tuple(one for one in self._placed if one.policy.covers(asked))
             self._covering[where] = found
         return found
 

@@ -147,6 +147,16 @@ class Policy:
         """What is declared under its kind; Invalid as `kind`."""
         return getattr(self, self.kind)
 
+    def covers(self, asked: Asked) -> bool:
+        """Whether this is asked about a request.
+
+        A sale is, on routes that it names only: without any it is served by processes of its own,
+        and everywhere else there is no purchase, so it would answer a whole site with 404.
+        """
+        if self.flash_sale is not None and not self.attachment.routes:
+            return False
+        return self.attachment.covers(asked)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindRules:

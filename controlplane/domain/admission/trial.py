@@ -53,7 +53,7 @@ def trial(policies: Iterable[Policy], asked: Asked, facts: Mapping[str, Any]) ->
     outcome = ADMITTED
     said: list[Said] = []
     for policy in in_order(policies):
-        if not policy.attachment.covers(asked):
+        if not policy.covers(asked):
             continue
         rules = KINDS[policy.kind]
         known = facts[policy.name] if policy.name in facts else rules.facts()

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from controlplane.domain.admission.asking import Asked
+from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
 from controlplane.domain.admission.policy import (
     KINDS,
     Attachment,
@@ -35,6 +36,21 @@ SEATS = Asked(
 )
 def test_all_lists_that_name_something_must_name_it(attachment: Attachment, covers: bool) -> None:
     assert attachment.covers(SEATS) is covers
+
+
+def test_a_sale_is_asked_on_routes_that_it_names_and_nowhere_else() -> None:
+    # Without any it has processes of its own; it would answer every page of the site with 404.
+    sale = FlashSalePolicy(
+        item="phone",
+        stock=1,
+        opens_at_s=1.0,
+        ends_at_s=2.0,
+        orders_url="http://127.0.0.1:9/orders",
+    )
+    alone = Policy(name="phones", flash_sale=sale)
+    assert not alone.covers(SEATS)
+    assert not dataclasses.replace(alone, attachment=Attachment(services=("chain",))).covers(SEATS)
+    assert dataclasses.replace(alone, attachment=Attachment(routes=("seats",))).covers(SEATS)
 
 
 def test_a_policy_has_exactly_one_kind() -> None:
