@@ -5,7 +5,10 @@ Layers, highest first; a module imports only from layers below its own (import-l
     cli                the command `signalbox`
     demo               the whole thing on one machine, a client of the public API
     serving            starts and stops `signalbox serve`: ports, signals, calendar, tasks
-    wiring             builds everything from the settings; the only module that knows everything
+                       (`observing`: the same for probes from another place)
+    wiring             builds everything from the settings; the only module that knows everything;
+                       from `proxies`, `trainings`, `emergencies`, `operations`, `checking`,
+                       `sampling`, `storing`
     settings, logs     the frozen settings tree; the set-up of structured logs
     api                REST and streams under /v1: wire in, one engine call, wire out
     adapters           one module or small folder per outside thing; strangers to each other

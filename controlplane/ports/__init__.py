@@ -5,5 +5,7 @@ implementation.
 
 - stores: fleet, snapshots, decisions, samples, minutes, jobs, intents, tokens, audit
 - learning: the trainer, the registry of models
-- outside: metric sources, data planes
+- health: checkers, and where the newest picture is kept
+- operations: named items, the journal, messages to webhooks and who carries them
+- outside: metric sources, data planes, processes of this machine
 """
