@@ -31,7 +31,7 @@ def given_ms(key: str, user: str, text: str) -> int | None:
     if not dot or not moment.isascii() or not moment.isdigit() or len(moment) > 15:
         return None
     expected = _seal(key, f"form {int(moment)} {user}")
-    return int(moment) if hmac.compare_digest(expected.encode(), seal.encode()) else None
+    return int(moment) if hmac.compare_digest(expected.encode(), _bytes(seal)) else None
 
 
 def question(key: str, user: str) -> Question:
@@ -43,13 +43,18 @@ def question(key: str, user: str) -> Question:
 
 def order_id(sale: str, user: str) -> str:
     """The one order that a user has in a sale: sent twice it is still one."""
-    return hashlib.sha256(f"{len(sale)} {sale} {user}".encode()).hexdigest()[:SEAL_DIGITS]
+    return hashlib.sha256(_bytes(f"{len(sale)} {sale} {user}")).hexdigest()[:SEAL_DIGITS]
 
 
 def is_code(digests: tuple[str, ...], code: str) -> bool:
     """Whether a code is one of those that were announced; white space around it is no matter."""
-    return hashlib.sha256(code.strip().encode()).hexdigest() in digests
+    return hashlib.sha256(_bytes(code.strip())).hexdigest() in digests
 
 
 def _seal(key: str, text: str) -> str:
-    return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()[:SEAL_DIGITS]
+    return hmac.new(key.encode(), _bytes(text), hashlib.sha256).hexdigest()[:SEAL_DIGITS]
+
+
+def _bytes(text: str) -> bytes:
+    # What a client sends may be no UTF-8: then it is nobody's, and no fault of ours.
+    return text.encode("utf-8", "surrogatepass")

@@ -80,3 +80,13 @@ def test_announced_codes_are_known_by_digest() -> None:
     digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
     assert tickets.is_code((digest,), " secret ")
     assert not tickets.is_code((digest,), "Secret")
+
+
+def test_what_is_no_text_is_nobodys_and_no_fault() -> None:
+    """A fault would let its sender on: bytes beyond UTF-8 come as single surrogates."""
+    strange = "1.\udcff"
+    assert tickets.given_ms("key", "ann", strange) is None
+    assert not tickets.is_code(("digest",), strange)
+    assert tickets.order_id("a", strange) != tickets.order_id("a", "1.\udcfe")
+    text = tickets.ticket("key", strange, 5)
+    assert tickets.given_ms("key", strange, text) == 5

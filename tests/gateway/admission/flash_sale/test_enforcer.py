@@ -149,3 +149,12 @@ async def test_without_shared_state_the_policy_says_what_orders_get() -> None:
             assert (await guard.rule(ann)).decision.reason == reason
             assert guard.fall_back(ann).decision.reason == reason
             assert guard.fall_back(_asked("ann")).decision.verdict is Verdict.ADMIT
+
+
+async def test_a_cookie_that_is_no_text_buys_nothing() -> None:
+    async with _guard() as guard:
+        _open(guard)
+        cookie = f"{guard._counter.desk.cookie}=1.\udcff"
+        refused = await guard.rule(_asked("ann", "POST", cookie))
+        assert _said(refused) == (Verdict.REFUSE, "no_form", 403)
+        assert (await guard.rule(_asked("\udcff"))).decision.verdict is Verdict.ADMIT
