@@ -71,7 +71,15 @@ def wire(status: int, body: bytes, headers: tuple[Header, ...] = ()) -> bytes:
 
 BAD_REQUEST = wire(400, b"", ((b"Connection", b"close"),))
 TOO_LARGE = wire(413, b"", ((b"Connection", b"close"),))
+EXPECT, CONTINUE = b"expect", b"HTTP/1.1 100 Continue\r\n\r\n"
 FAILED = wire(500, b"", ((b"Connection", b"close"),))
+
+
+def _fitting(call: Call, answer: bytes) -> bytes:
+    if call.method != b"HEAD":
+        return answer
+    # What comes behind the head would be taken for the next answer of the connection.
+    return answer.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
 
 
 class DirectServer:
@@ -128,6 +136,7 @@ class _Connection(asyncio.Protocol):
         self._headers: list[Header] = []
         self._body = b""
         self._head_size = 0
+        self._expects = False
         self._waiting: deque[tuple[Call, bool]] = deque()
         self._task: asyncio.Task[None] | None = None
         self.heard_s = time.monotonic()
@@ -177,8 +186,16 @@ class _Connection(asyncio.Protocol):
         self._target += part
         self._grown(len(part))
 
+    def on_headers_complete(self) -> None:
+        expects, self._expects = self._expects, False
+        # Before an answer that is still to come it would be taken for that one's.
+        if expects and self._task is None and self._parser.get_http_version() == "1.1":
+            self._write(CONTINUE, keep=True)
+
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers.append((name, value))
+        if len(name) == len(EXPECT) and name.lower() == EXPECT:
+            self._expects = value.lower() == b"100-continue"
         self._grown(len(name) + len(value) + 4)
 
     def on_body(self, part: bytes) -> None:
@@ -201,17 +218,23 @@ class _Connection(asyncio.Protocol):
             self._end(BAD_REQUEST)
 
     def _serve(self, call: Call, *, keep: bool) -> None:
-        answer = self._server.answer(call)
-        if isinstance(answer, bytes):
-            self._write(answer, keep=keep)
+        try:
+            answer = self._server.answer(call)
+        except Exception:
+            # It may be the next in line, after an answer that came later: nobody else hears of it.
+            log.exception("direct_http.unexpected")
+            self._end(FAILED)
             return
-        self._task = asyncio.ensure_future(self._later(answer, keep=keep))
+        if isinstance(answer, bytes):
+            self._write(_fitting(call, answer), keep=keep)
+            return
+        self._task = asyncio.ensure_future(self._later(call, answer, keep=keep))
         if self._transport is not None:
             self._transport.pause_reading()
 
-    async def _later(self, answer: Awaitable[bytes], *, keep: bool) -> None:
+    async def _later(self, call: Call, answer: Awaitable[bytes], *, keep: bool) -> None:
         try:
-            self._write(await answer, keep=keep)
+            self._write(_fitting(call, await answer), keep=keep)
         except Exception:
             # One answer that fails must not leave its client waiting.
             log.exception("direct_http.unexpected")

@@ -16,6 +16,8 @@ def _answer(call: Call) -> bytes | Awaitable[bytes]:
         return _slow()
     if call.target == b"/broken":
         return _broken()
+    if call.target == b"/at-once":
+        raise RuntimeError("broken at once")
     told = f"{call.method.decode()} {call.target.decode()} {call.body.decode()}"
     return wire(200, told.encode(), ((b"X-Seen", call.header(b"x-here")),))
 
@@ -75,6 +77,7 @@ async def test_requests_of_a_connection_are_answered_in_their_order(port: int) -
         (b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n" + b"y" * 200, b"413"),
         (b"GET /broken HTTP/1.1\r\nHost: x\r\n\r\n", b"500"),
         (b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n" * 9, b"400"),
+        (b"GET /at-once HTTP/1.1\r\nHost: x\r\n\r\n", b"500"),
     ],
 )
 async def test_what_cannot_be_answered_ends_the_connection(
@@ -84,6 +87,34 @@ async def test_what_cannot_be_answered_ends_the_connection(
     assert came.startswith(b"HTTP/1.1 " + status) or status == b"400"
     assert b"HTTP/1.1 " + status in came
     assert b"Connection: close" in came
+
+
+async def test_a_fault_behind_a_slow_answer_is_answered_too(port: int) -> None:
+    slow = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
+    came = await _said(port, slow + b"GET /at-once HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert came.index(b"HTTP/1.1 200") < came.index(b"HTTP/1.1 500")
+
+
+@pytest.mark.parametrize("target", [b"/x", b"/slow"])
+async def test_an_answer_to_head_has_no_body(port: int, target: bytes) -> None:
+    """Its bytes would be read as the next answer of the connection."""
+    head = b"HEAD " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n"
+    came = await _said(port, head + b"GET /b HTTP/1.1\r\nHost: x\r\n\r\n")
+    first, second, body = came.split(b"\r\n\r\n")
+    assert b"Content-Length" in first
+    assert second.startswith(b"HTTP/1.1 200")
+    assert body == b"GET /b "
+
+
+async def test_who_waits_with_his_body_is_told_to_go_on(port: int) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    told = b"POST /c HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
+    writer.write(told)
+    async with asyncio.timeout(5):
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(b"abc")
+        assert (await reader.readuntil(b"abc")).startswith(b"HTTP/1.1 200")
+    writer.close()
 
 
 async def test_a_client_that_wants_no_more_is_let_go(port: int) -> None:
