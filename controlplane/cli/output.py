@@ -6,7 +6,7 @@ one line a row. Neither cuts an id, so it can be copied. `--json` prints the API
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -69,11 +69,34 @@ def facts(pairs: Iterable[tuple[str, object]]) -> None:
 def differences(
     before: Mapping[str, object], after: Mapping[str, object], indent: str = ""
 ) -> None:
-    """Print one line for each member of a JSON object that a change makes another one."""
-    for name in sorted({*before, *after}):
-        if before.get(name) != after.get(name):
-            old, new = json.dumps(before.get(name)), json.dumps(after.get(name))
-            print(f"{indent}{name}: {old} -> {new}")
+    """Print one line for each member of a JSON object that a change makes another one.
+
+    Objects are gone into (`flash_sale.stock`), and so are lists of as many objects as before
+    (`clusters[0].servers`): whole, the one number that has changed is not to be found in them.
+    """
+    for path, old, new in _changed("", before, after):
+        print(f"{indent}{path}: {json.dumps(old)} -> {json.dumps(new)}")
+
+
+def _changed(path: str, old: object, new: object) -> Iterator[tuple[str, object, object]]:
+    """Path, old and new value of each smallest part that differs."""
+    if old == new:
+        return
+    for key, parts in _parts(old, new):
+        yield from _changed(f"{path}{key}" if path else key.lstrip("."), *parts)
+    if not _parts(old, new):
+        yield path, old, new
+
+
+def _parts(old: object, new: object) -> Sequence[tuple[str, tuple[object, object]]]:
+    """What two values are made of, side by side; () for values that are told whole."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return [(f".{name}", (old.get(name), new.get(name))) for name in sorted({*old, *new})]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = list(zip(old, new, strict=True))
+        if all(isinstance(one, dict) for pair in pairs for one in pair):
+            return [(f"[{place}]", pair) for place, pair in enumerate(pairs)]
+    return ()
 
 
 def members(value: Mapping[str, object], indent: str = "") -> None:

@@ -53,3 +53,27 @@ def test_a_listing_is_the_apis_own_answer_or_a_table(
 ) -> None:
     output.listing([{"a": 1}], as_json, ("A",), lambda one: (one["a"],))
     assert "".join(capsys.readouterr().out.split()) == said
+
+
+def test_a_difference_is_told_at_the_part_that_differs(capsys: pytest.CaptureFixture[str]) -> None:
+    before = {
+        "flash_sale": {"stock": 10, "codes": []},
+        "clusters": [{"servers": 8}, {"servers": 5}],
+        "hosts": ["a"],
+        "same": {"x": 1},
+    }
+    after = {
+        "flash_sale": {"stock": 9, "codes": ["c"]},
+        "clusters": [{"servers": 8}, {"servers": 6}],
+        "hosts": ["a", "b"],
+        "same": {"x": 1},
+        "new": {"y": 1},
+    }
+    output.differences(before, after, "  ")
+    assert capsys.readouterr().out.splitlines() == [
+        "  clusters[1].servers: 5 -> 6",
+        '  flash_sale.codes: [] -> ["c"]',
+        "  flash_sale.stock: 10 -> 9",
+        '  hosts: ["a"] -> ["a", "b"]',
+        '  new: null -> {"y": 1}',
+    ]
