@@ -20,12 +20,12 @@ class Side(asyncio.Protocol):
 
     def pause(self) -> None:
         """The other side takes less than this one sends."""
-        if self._transport is not None:
+        if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
 
     def resume(self) -> None:
         """The other side has caught up."""
-        if self._transport is not None:
+        if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
 

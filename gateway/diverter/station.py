@@ -81,11 +81,16 @@ class Station(Side):
             self._read_first()
             return
         self.unanswered += data
-        if len(self.unanswered) > 2 * self._policy.framing.most_bytes:
+        much = len(self.unanswered) > 2 * self._policy.framing.most_bytes
+        if self._server is None:
+            if much:
+                # Nobody has any of it: the rest waits in the station until a server is found.
+                self.pause()
+            return
+        if much:
             # A server that answers nothing of so much: what is older is its own.
             self.unanswered = b""
-        if self._server is not None:
-            self._server.send(data)
+        self._server.send(data)
 
     def eof_received(self) -> bool:
         self.ended = True
@@ -98,6 +103,9 @@ class Station(Side):
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         if self._server is None:
+            if self._asked is None:
+                # A balancer that only looks whether somebody is here has dropped nothing.
+                self._stop_timer()
             return
         if self.unanswered and self._policy.replies:
             # It has gone without waiting, and what it sent must not be lost.
@@ -188,6 +196,7 @@ class Station(Side):
             return False
         self._served(server)
         self._server = made
+        self.resume()
         made.send(self.unanswered)
         if self.ended or self._transport is None:
             made.end()

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
@@ -235,6 +236,33 @@ async def test_who_says_nothing_is_ended(site: Site, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(station, "SILENT_S", 0.05)
     assert await site.ask(b"7,x", close=False) == b""
     assert site.counts.dropped == {"silent": 1}
+
+
+async def test_who_only_looks_whether_somebody_is_here_drops_nothing(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(station, "SILENT_S", 0.05)
+    _, writer = await asyncio.open_connection("127.0.0.1", site.port)
+    writer.close()
+    await asyncio.sleep(0.1)
+    assert not site.counts.dropped
+
+
+async def test_all_that_comes_while_a_server_is_sought_reaches_it(site: Site) -> None:
+    """A station that was cut off tells all at once; a server is found only then."""
+    site.adopt(replace(POLICY, replies=False))
+    site.north.answers = False
+    sought = site.made()
+    lines = [b"7,%d,%s\n" % (number, b"x" * 600) for number in range(5)]
+    server, client = socket.socketpair()
+    transport, _ = await asyncio.get_running_loop().connect_accepted_socket(lambda: sought, server)
+    for line in lines:
+        # As it comes in parts: no server has been found before the last one.
+        sought.data_received(line)
+    await until(lambda: site.north.received == lines)
+    assert site.counts.served == {("north", "dc-north"): 1}
+    client.close()
+    transport.close()
 
 
 async def test_half_a_message_goes_nowhere(site: Site) -> None:
