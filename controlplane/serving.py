@@ -23,6 +23,7 @@ from controlplane.console.pages import pages
 from controlplane.domain.decisions import Trigger
 from controlplane.domain.errors import Retryable
 from controlplane.engine.access import Access
+from controlplane.engine.consumers.policy_watch import PolicyWatch
 from controlplane.engine.patience import patiently
 from controlplane.settings import Settings
 from controlplane.wiring import House, house
@@ -105,6 +106,13 @@ async def _serve_until_stopped(built: House, listener: socket.socket) -> None:
                 task.cancel()
 
 
+def _policy_watch(built: House) -> PolicyWatch:
+    services = built.services
+    return PolicyWatch(
+        lambda: services.publication.current, services.policy_reports, services.instruments
+    )
+
+
 def _couriers(built: House, tasks: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
     keep = built.supervisor.keep
     couriers = built.services.couriers
@@ -122,6 +130,7 @@ def _background(built: House, tasks: asyncio.TaskGroup) -> list[asyncio.Task[Non
         tasks.create_task(keep("health", built.services.health.run)),
         tasks.create_task(keep("pull", built.services.puller.run)),
         tasks.create_task(keep("records", built.services.records.run)),
+        tasks.create_task(keep("policies", _policy_watch(built).run)),
         tasks.create_task(keep("store", built.services.store.run)),
         tasks.create_task(keep("retention", built.retention.run)),
         tasks.create_task(keep("jobs", built.services.jobs.run)),

@@ -183,5 +183,7 @@ async def read_routes(
 
 @router.get("/policies", responses=ANSWER, response_class=Response)
 async def read_policies(poll: Polled) -> Response:
-    """Admission policies."""
+    """Admission policies; who takes them and says who it is counts as an agent of its group."""
+    if poll.gateway is not None:
+        poll.services.policy_reports.polled(poll.gateway.group)
     return await poll.answer(Section.ADMISSION)

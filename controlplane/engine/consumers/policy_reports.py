@@ -13,6 +13,8 @@ from controlplane.engine.stages import Instruments
 
 MOST_GATEWAYS = 20_000
 KEPT_S = 3_600.0
+# An agent that waits for new policies shows itself at least every half minute.
+PRESENT_S = 90.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +41,30 @@ class PolicyReports:
         self._now = instruments.now
         self._findings = instruments.findings
         self._reports: OrderedDict[str, PolicyReport] = OrderedDict()
+        self._polled: OrderedDict[str, float] = OrderedDict()
 
     def take(self, report: PolicyReport) -> None:
         """Keep a report in place of the gateway's earlier one."""
+        self.polled(report.group)
         self._reports[report.gateway] = report
         self._reports.move_to_end(report.gateway)
         self._findings.report(Source.DATA_PLANE, _observations(report), scope=_scope(report))
         self._forget()
+
+    def polled(self, group: str) -> None:
+        """An agent of a gateway group asks for the policies now."""
+        self._polled[group] = self._now()
+        self._polled.move_to_end(group)
+        if len(self._polled) > MOST_GATEWAYS:
+            self._polled.popitem(last=False)
+
+    def groups(self) -> frozenset[str]:
+        """Gateway groups of which an agent takes the policies."""
+        now_s = self._now()
+        # Heard in the future is one that was heard before the clock was set back.
+        return frozenset(
+            group for group, at_s in self._polled.items() if 0 <= now_s - at_s <= PRESENT_S
+        )
 
     def all(self) -> Sequence[PolicyReport]:
         """Who was heard in the last hour, by name."""
