@@ -4,7 +4,7 @@ Called by `render`; also what these listeners fetch on their own: filters about 
 certificates.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from envoy.config.listener.v3 import listener_pb2
@@ -21,7 +21,7 @@ from controlplane.domain.admission.native_tickets import CheckedQueue
 from controlplane.domain.findings import Observation
 from controlplane.domain.routing.certificate_notes import certificate_notes
 from controlplane.domain.routing.tls import tls_hosts
-from controlplane.domain.snapshot import RoutesSection, ServiceEndpoints
+from controlplane.domain.snapshot import RoutesSection, ServiceEndpoints, ServiceLimit
 from controlplane.domain.topology import GatewayGroup
 from controlplane.domain.xds import ResourceType
 
@@ -54,12 +54,18 @@ def group_listeners(
 
 
 def fetched(
-    section: RoutesSection, services: Iterable[ServiceEndpoints]
+    section: RoutesSection,
+    services: Collection[ServiceEndpoints],
+    by_source: Mapping[str, ServiceLimit],
 ) -> Iterator[tuple[ResourceType, str, Message]]:
-    """What listeners name and Envoys ask for by name."""
+    """What listeners name and Envoys ask for by name.
+
+    Args:
+        by_source: service -> the rate of each address.
+    """
     for name, message in callers.extensions(section):
         yield ResourceType.EXTENSION, name, message
-    yield ResourceType.EXTENSION, *named(RATES, rates(services))
+    yield ResourceType.EXTENSION, *named(RATES, rates(services, by_source))
     for name, secret in tls.secrets(tls_hosts(section.certificates, section.routes)):
         yield ResourceType.SECRET, name, secret
 

@@ -30,6 +30,7 @@ from controlplane.domain.admission.native_tickets import checked_queue, is_all
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.instances.placement import EVERY_VERSION, versions
+from controlplane.domain.policy_limits import source_limits
 from controlplane.domain.snapshot import Section, ServiceEndpoints, Snapshot, WeightSet
 from controlplane.domain.topology import EVERYWHERE
 from controlplane.domain.xds import ResourceType
@@ -146,13 +147,15 @@ class Renderer:
 
     def _fetched(self, snapshot: Snapshot) -> tuple[tuple[Part, ...], tuple[Observation, ...]]:
         section, services = snapshot.content.routes, snapshot.content.endpoints.services
+        by_source = source_limits(snapshot.content.admission.policies)
 
         def make() -> tuple[tuple[Part, ...], tuple[Observation, ...]]:
-            found = fetched(section, services)
+            found = fetched(section, services, by_source)
             parts = (_part(kind, name, message) for kind, name, message in found)
             return tuple(parts), access_notes(section)
 
-        return self._remember(("fetched", *_routes_and_endpoints(snapshot)), make)
+        limits = tuple(sorted(by_source.items()))
+        return self._remember(("fetched", limits, *_routes_and_endpoints(snapshot)), make)
 
     def _routes(self, snapshot: Snapshot) -> tuple[tuple[Part, ...], tuple[Observation, ...]]:
         def make() -> tuple[tuple[Part, ...], tuple[Observation, ...]]:
@@ -165,10 +168,10 @@ class Renderer:
             )
             return tuple(parts), (*found.notes, *l4_notes(section, services))
 
-        # Policies matter to routes only where tickets are checked, or one says what holds while the
-        # agent is away.
+        # Policies matter to routes only where tickets are checked, addresses counted, or one says
+        # what holds while the agent is away.
         policies = snapshot.content.admission.policies
-        matters = checked_queue(policies) is not None or declares_away(policies)
+        matters = checked_queue(policies) or declares_away(policies) or source_limits(policies)
         admission = snapshot.digests[Section.ADMISSION] if matters else ""
         return self._remember(("routes", admission, *_routes_and_endpoints(snapshot)), make)
 
@@ -179,7 +182,11 @@ def _services(snapshot: Snapshot) -> dict[str, ServiceEndpoints]:
 
 def _asked_about(snapshot: Snapshot) -> AskedRoutes:
     policies = snapshot.content.admission.policies
-    return AskedRoutes(without_tickets=_unread(snapshot), away=_away(policies, snapshot))
+    return AskedRoutes(
+        without_tickets=_unread(snapshot),
+        away=_away(policies, snapshot),
+        by_source=frozenset(source_limits(policies)),
+    )
 
 
 def _unread(snapshot: Snapshot) -> frozenset[str]:

@@ -5,10 +5,13 @@ from dataclasses import replace
 import pytest
 
 from controlplane.adapters.envoy.failover import UNLIMITED, circuit_breakers
-from controlplane.adapters.envoy.rates import NANOS, rates
+from controlplane.adapters.envoy.rates import ADDRESSES, NANOS, RATES, SERVICE, SOURCE, rates
+from controlplane.adapters.envoy.render import Renderer
 from controlplane.domain.services import RetryPolicy
 from controlplane.domain.snapshot import ServiceLimit
+from controlplane.domain.xds import ResourceType
 from tests.adapters.envoy.site import SMALL, snapshot
+from tests.sites.limits import EACH
 
 
 def test_a_limit_counts_requests() -> None:
@@ -41,6 +44,26 @@ def test_without_a_rate_the_filter_does_nothing() -> None:
     one = replace(services[0], limit=ServiceLimit(concurrent=7))
     assert rates([one, *services[1:]]) == rates([])
     assert not rates([]).HasField("filter_enabled")
+
+
+def test_each_address_has_a_bucket_of_its_service() -> None:
+    found = rates([], {"web": ServiceLimit(rate_rps=10.0, burst=3.0)})
+    (bucket,) = found.descriptors
+    keys = [(entry.key, entry.value) for entry in bucket.entries]
+    assert keys == [(SERVICE, "web"), (SOURCE, "")]
+    assert (bucket.token_bucket.max_tokens, bucket.token_bucket.tokens_per_fill.value) == (3, 1)
+    assert found.max_dynamic_descriptors.value == ADDRESSES
+    masked = found.rate_limits[1].actions[1].masked_remote_address
+    assert (masked.v4_prefix_mask_len.value, masked.v6_prefix_mask_len.value) == (32, 64)
+
+
+def test_routes_of_the_service_count_addresses_while_a_policy_says_so() -> None:
+    renderer = Renderer()
+    without = renderer.render(snapshot(SMALL, 1))
+    made = renderer.render(snapshot(replace(SMALL, policies=(EACH,)), 2))
+    changed = {name for name, data in made.parts if data not in dict(without.parts).values()}
+    assert changed == {f"{ResourceType.ROUTE}/rules", f"{ResourceType.EXTENSION}/{RATES}"}
+    assert renderer.render(snapshot(SMALL, 3)).parts == without.parts
 
 
 def test_a_budget_of_retries_is_a_share_of_the_requests_under_way() -> None:

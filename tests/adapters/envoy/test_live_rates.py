@@ -10,9 +10,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from controlplane.domain.admission.policy import Policy
 from controlplane.domain.snapshot import Content, EndpointsSection, ServiceLimit, assemble
 from tests.adapters.envoy.site import Live, fleet, prefix, running, snapshot
 from tests.adapters.envoy.test_live import until_healthy
+from tests.sites.limits import EACH, EACH_RPS, burst
 
 RATE_RPS = 10.0
 PUSHES = 5
@@ -26,6 +28,14 @@ async def live(tmp_path: Path) -> AsyncIterator[Live]:
         await made.publish(0.5)
         await until_healthy(made)
         yield made
+
+
+async def publish_policies(live: Live, *policies: Policy) -> None:
+    """The usual snapshot with policies."""
+    live.revision += 1
+    declared = fleet(live.services, live.routes, live.listener)
+    made = snapshot(replace(declared, policies=policies), live.revision)
+    await live.plane.apply(live.plane.render(made))
 
 
 async def publish(live: Live, rate_rps: float | None, east: float = 0.5, *more: str) -> None:
@@ -89,3 +99,21 @@ async def test_a_rate_is_kept_and_taken_back(
         while await limited(live):
             pass
     assert set(await sent(live, 0.5)) == {200}
+
+
+async def test_each_address_has_a_rate_of_its_own(live: Live) -> None:
+    await publish_policies(live, EACH)
+    async with asyncio.timeout(20):
+        while not (await asyncio.to_thread(burst, live.listener, 8)).refused:
+            pass
+    # Whoever has used all of its own takes nothing from another.
+    for source in ("127.0.0.2", "127.0.0.3"):
+        found = await asyncio.to_thread(burst, live.listener, 20, "/", source)
+        assert 3 <= found.passed <= 4 + EACH_RPS * found.seconds, found
+        assert found.refused == {429}
+    assert not (await asyncio.to_thread(burst, live.listener, 20, "/free")).refused
+    assert (await live.plane.observe())[0].nacks == 0
+    await publish_policies(live)
+    async with asyncio.timeout(20):
+        while (await asyncio.to_thread(burst, live.listener, 8)).refused:
+            pass

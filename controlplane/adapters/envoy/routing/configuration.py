@@ -15,6 +15,7 @@ from controlplane.adapters.envoy.agents import with_away, without_tickets
 from controlplane.adapters.envoy.delegates import OnMatch
 from controlplane.adapters.envoy.listeners import ROUTES_NAME
 from controlplane.adapters.envoy.normal_form import READ_HEADER, read_first
+from controlplane.adapters.envoy.rates import count_for
 from controlplane.adapters.envoy.retries import retry_header, retry_policy
 from controlplane.adapters.envoy.routing.actions import envoy_route, retry_of
 from controlplane.adapters.envoy.routing.expressible import Rule, Services, judged
@@ -49,10 +50,12 @@ class AskedRoutes:
     Attributes:
         without_tickets: no tickets of a session queue are read there.
         away: what holds there while the agent is away, where it is not the gateway group's word.
+        by_source: services, not routes, that count the requests of each address.
     """
 
     without_tickets: Collection[str] = ()
     away: Mapping[str, WhenAway] = field(default_factory=dict)
+    by_source: Collection[str] = ()
 
 
 def compiled(
@@ -68,6 +71,9 @@ def compiled(
         without_tickets(messages[unread])
     for route in messages.keys() & asked.away.keys():
         with_away(messages[route], asked.away[route])
+    for rule in judgment.rules:
+        if rule.route.service in asked.by_source:
+            count_for(messages[rule.route.id], rule.route.service)
     return Compiled(
         tables={
             group: _configuration(
