@@ -97,7 +97,11 @@ class AdmissionAgent:
             door = None if self._door is None else await self._door.start()
             proxy = None if self._proxy is None else await self._proxy.start(self._judge)
         except OSError as error:
-            raise Retryable("agent_port_unavailable", f"cannot listen: {error}") from error
+            raise Retryable(
+                "agent_port_unavailable",
+                f"cannot listen: {error}; end what has the port, or give another one as "
+                "--forward-auth, --status or --proxy",
+            ) from error
         log.info(
             "agent.started",
             name=self._options.name,

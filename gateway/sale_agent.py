@@ -90,7 +90,11 @@ class SaleAgent:
             status = await self._status.start(*self._options.status)
             port = await self._server.start(*self._options.listen)
         except OSError as error:
-            raise Retryable("agent_port_unavailable", f"cannot listen: {error}") from error
+            raise Retryable(
+                "agent_port_unavailable",
+                f"cannot listen: {error}; end what has the port, or give another one as "
+                "--listen or --status",
+            ) from error
         log.info("sales.started", port=port, status_port=status)
 
     async def _take(self, found: Received) -> None:

@@ -82,7 +82,11 @@ class Diverter:
                 self._made, host, port, backlog=self._options.backlog
             )
         except OSError as error:
-            raise Retryable("agent_port_unavailable", f"cannot listen: {error}") from error
+            raise Retryable(
+                "agent_port_unavailable",
+                f"cannot listen: {error}; end what has the port, or give another one as "
+                "--listen, --status or --loads",
+            ) from error
         port = int(self._server.sockets[0].getsockname()[1])
         log.info("diverter.started", port=port, status_port=status, loads_port=loads)
 

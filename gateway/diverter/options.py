@@ -76,10 +76,10 @@ def _parser() -> argparse.ArgumentParser:
         "--folder", type=Path, required=True, help="what was last good is kept here"
     )
     parser.add_argument(
-        "--loads", default="127.0.0.1:18005", help="HOST:PORT of POST /v1/load [%(default)s]"
+        "--loads", default="127.0.0.1:18008", help="HOST:PORT of POST /v1/load [%(default)s]"
     )
     parser.add_argument(
-        "--status", default="127.0.0.1:18004", help="HOST:PORT of /metrics, /readyz [%(default)s]"
+        "--status", default="127.0.0.1:18007", help="HOST:PORT of /metrics, /readyz [%(default)s]"
     )
     parser.add_argument(
         "--force-listen", action="store_true", help="--loads and --status on other addresses too"

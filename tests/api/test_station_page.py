@@ -25,7 +25,7 @@ def test_the_command_of_the_page_is_one() -> None:
     (text,) = re.findall(r"python -m gateway divert (--service .*?)```", PAGE, re.DOTALL)
     options = diverter_options(shlex.split(text.replace("\\\n", " ")))
     assert options.listen == ("0.0.0.0", 7000)
-    assert options.loads == ("127.0.0.1", 18005)
+    assert options.loads == ("127.0.0.1", 18008)
 
 
 def test_the_metrics_of_the_page_are_those_of_the_program() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.cli.commands.policies import _plain
 from controlplane.domain.access import AccessRole
 from tests.cli.conftest import Done, Run, Server
 from tests.cli.test_commands import FLEET
@@ -53,6 +54,8 @@ def test_a_dry_run_shows_who_says_what(declared: Run, server: Server, tmp_path: 
     lines = said(declared(*call))
     assert "verdict: admit" in lines
     assert lines[-2] == "POLICY KIND MODE EFFECT VERDICT REASON DETAILS"
+    as_curl = [each if each != "a=b" else "a: b" for each in call]
+    assert said(declared(*as_curl)) == lines
     assert lines[-1] == (
         "edge protection observe observes refuse body_too_large bytes 11, limit 10"
     )
@@ -66,6 +69,11 @@ def test_a_dry_run_shows_who_says_what(declared: Run, server: Server, tmp_path: 
     refused = declared("policies", "decide", "--url", "/a%2fb")
     assert "because: the path has an escaped slash or backslash" in said(refused)
     assert declared("policies", "decide", "--url", "shop").code == 2
+
+
+def test_details_are_told_as_a_person_reads_them() -> None:
+    values = (124538450.16274953, 0.1 + 0.2, ["fast", "tool"], [], 3, "x")
+    assert list(map(_plain, values)) == ["124538450.2", "0.3", "fast tool", "-", "3", "x"]
 
 
 def test_presets_and_reports_are_listed(declared: Run, server: Server) -> None:

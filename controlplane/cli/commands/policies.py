@@ -181,7 +181,7 @@ def _show(answer: Mapping[str, Any]) -> None:
 
 def _said(one: Mapping[str, Any]) -> tuple[object, ...]:
     decision = one["decision"]
-    details = ", ".join(f"{key} {value}" for key, value in decision["details"].items())
+    details = ", ".join(f"{key} {_plain(value)}" for key, value in decision["details"].items())
     return (
         one["policy"],
         one["kind"],
@@ -191,6 +191,15 @@ def _said(one: Mapping[str, Any]) -> tuple[object, ...]:
         decision["reason"] or None,
         output.clipped(details, 60),
     )
+
+
+def _plain(value: object) -> str:
+    """A detail as a person reads it: a time to the tenth, names without brackets."""
+    if isinstance(value, float):
+        return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"
+    if isinstance(value, list):
+        return " ".join(map(str, value)) or "-"
+    return str(value)
 
 
 def _attached(document: Mapping[str, Any]) -> tuple[str, ...]:
