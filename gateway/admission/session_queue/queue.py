@@ -63,13 +63,17 @@ class SessionQueue:
         )
         self._tasks: set[asyncio.Task[None]] = set()
         self._steers: asyncio.Task[None] | None = None
+        self._told_of_fixed_size = False
 
     async def rule(self, asked: Asked) -> Ruling:
         """What becomes of a request."""
         if self._policy.gate is Gate.BYPASS:
             return ADMITTED_RULING
-        if self._steers is None:
+        # A request may have been on its way here when the policy changed.
+        if self._steers is None and not self._closed:
             self._steers = asyncio.create_task(self._steering.run())
+        if not asked.followed:
+            self._tell_of_fixed_size()
         signed = await self._signed()
         who = caller(self._name, self._policy, signed, asked)
         if who.admitted(asked.now_s):
@@ -106,6 +110,7 @@ class SessionQueue:
 
     async def close(self) -> None:
         """Stop what runs in the background; who waits here is shown the page."""
+        self._closed = True
         self._around.pools.close(self._name, self._figures)
         await self._holding.close()
         running = [*self._tasks, *([self._steers] if self._steers is not None else [])]
@@ -116,6 +121,18 @@ class SessionQueue:
     async def _visit(self, visitors: Sequence[Visitor]) -> Sequence[Visited]:
         terms = self._terms(self._around.now_s())
         return await self._around.state.pools.visit(self._key, visitors, terms)
+
+    def _tell_of_fixed_size(self) -> None:
+        """Say once that nobody tells how long answers take."""
+        if not self._told_of_fixed_size:
+            self._told_of_fixed_size = True
+            log.warning(
+                "session_queue.size_fixed",
+                policy=self._name,
+                size=self._policy.initial_size,
+                why="a proxy that only asks does not tell how long answers take: set initial_size "
+                "to what the site bears, or put the agent's own proxy in front (--proxy)",
+            )
 
     def _may_hold(self, asked: Asked) -> bool:
         """A proxy that only asks gives up after milliseconds."""

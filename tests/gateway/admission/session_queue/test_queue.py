@@ -4,6 +4,7 @@ from typing import Any
 
 import jwt
 import pytest
+import structlog
 
 from controlplane.domain.admission.asking import Asked, Verdict
 from controlplane.domain.admission.policy import Mode
@@ -343,3 +344,23 @@ class _Away:
 
 def _without_pools(state: SharedState) -> SharedState:
     return replace(state, pools=_Away())
+
+
+async def test_behind_a_proxy_that_only_asks_it_is_said_once_that_the_size_stays() -> None:
+    async with site() as queued:
+        asked = Browser(site=queued).asked()
+        with structlog.testing.capture_logs() as said:
+            await queued.queue.rule(asked)
+            assert said == []
+            for _ in range(2):
+                await queued.queue.rule(replace(asked, followed=False))
+    assert [one["event"] for one in said] == ["session_queue.size_fixed"]
+
+
+async def test_a_request_that_comes_after_the_end_starts_nothing() -> None:
+    """Two that steer one pool would resize it by two policies for ever."""
+    async with site() as queued:
+        before = asyncio.all_tasks()
+        await queued.queue.close()
+        await Browser(site=queued).get()
+        assert asyncio.all_tasks() == before
