@@ -27,6 +27,8 @@ from gateway.state.ports import Leases
 MARGIN, MOST_MARGIN_S = 0.1, 0.1
 # Who waits looks again after this time, whatever he hears: a message may be lost.
 LOOK_S = 0.5
+# A policy that is changed lets its fetches end for so long: somebody waits for them.
+ENDS_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +92,14 @@ class Turns:
                 raise
 
     async def close(self) -> None:
-        """End all fetches."""
+        """Let what is fetched come in, and end what takes longer."""
         under_way = (*self._fetching, *self._leaving)
-        for task in self._fetching:
+        if not under_way:
+            return
+        _, late = await asyncio.wait(under_way, timeout=ENDS_S)
+        for task in late:
             task.cancel()
-        if under_way:
-            await asyncio.wait(under_way)
+        await asyncio.gather(*late, return_exceptions=True)
 
     async def _in_line(self, wait: Wait, leases: Leases, waiter: str, rung: asyncio.Event) -> Found:
         while True:
@@ -126,7 +130,9 @@ class Turns:
         task = asyncio.create_task(self._work(wait, held))
         self._fetching.add(task)
         task.add_done_callback(self._fetching.discard)
-        return await asyncio.shield(task)
+        await asyncio.wait([task])
+        # One that was ended failed: cancelling who waits for it would end his connection.
+        return Found(turn=Turn.FAILED) if task.cancelled() else task.result()
 
     async def _work(self, wait: Wait, held: "_Held") -> Found:
         # With tokens from two places, one of which may be away, an agent still fetches once.

@@ -63,8 +63,9 @@ class Watch:
             self._told_s = now_s
             self._telling = asyncio.create_task(self._tell(now_s))
             if now_s - self._heard_s > OLD_S:
-                # After a pause nobody knows what the others did meanwhile.
-                await asyncio.shield(self._telling)
+                # After a pause nobody knows what the others did meanwhile. Waited for from outside:
+                # a policy that changes ends the task, and must not end the request with it.
+                await asyncio.wait((self._telling,))
         return self._load(now_s)
 
     async def close(self) -> None:

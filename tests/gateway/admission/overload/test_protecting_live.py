@@ -14,6 +14,7 @@ from controlplane.domain.admission.policy import Mode, Policy
 from controlplane.domain.errors import Retryable
 from controlplane.domain.routing.matching.request import Request
 from gateway.admission.enforcing import Answer, Ruling
+from gateway.admission.overload import turns
 from gateway.admission.overload.protecting import Overload
 from gateway.admission.surroundings import Surroundings
 from gateway.state.redis.link import RedisLink, RedisOptions
@@ -261,3 +262,16 @@ async def test_a_redis_that_is_away_leaves_each_agent_its_own_tokens(tmp_path: P
         for each in found.made:
             await each.close()
         await link.close()
+
+
+@pytest.mark.parametrize(("took_s", "reason"), [(0.1, "fetched"), (0.5, "upstream_failed")])
+async def test_who_waits_is_answered_when_the_policy_changes(
+    agents: Agents, monkeypatch: pytest.MonkeyPatch, took_s: float, reason: str
+) -> None:
+    monkeypatch.setattr(turns, "ENDS_S", 0.3)
+    agents.upstream.took_s = took_s
+    agent = agents.agent()
+    fetches = asyncio.create_task(agent.rule(asked()))
+    await until(lambda: agents.upstream.now)
+    await agent.close()
+    assert (await fetches).decision.reason == reason
