@@ -42,6 +42,7 @@ class Holding:
         self._held: dict[str, _Held] = {}
         self._freed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._closed = False
 
     def __len__(self) -> int:
         return len(self._held)
@@ -53,8 +54,9 @@ class Holding:
 
     async def wait(self, visitor: Visitor, visited: Visited, most_s: float) -> Visited:
         """Wait until a session has entered, at most for a time; where it stands then."""
-        if visitor.session in self._held:
-            # A second request of one session: it is not worth waiting twice.
+        if visitor.session in self._held or self._closed:
+            # A second request of one session is not worth waiting twice; and one that was just
+            # asking when the policy changed would wait for nobody.
             return visited
         held = _Held(
             visitor=visitor, visited=visited, entered=asyncio.get_running_loop().create_future()
@@ -72,6 +74,7 @@ class Holding:
 
     async def close(self) -> None:
         """Let everybody go on waiting outside."""
+        self._closed = True
         for held in self._held.values():
             if not held.entered.done():
                 held.entered.set_result(held.visited)

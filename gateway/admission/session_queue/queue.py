@@ -63,6 +63,7 @@ class SessionQueue:
         )
         self._tasks: set[asyncio.Task[None]] = set()
         self._steers: asyncio.Task[None] | None = None
+        self._closed = False
         self._told_of_fixed_size = False
 
     async def rule(self, asked: Asked) -> Ruling:

@@ -87,3 +87,13 @@ async def test_nothing_runs_where_nobody_waits() -> None:
     holding.freed()
     await holding.close()
     assert len(holding) == 0
+
+
+async def test_nobody_waits_where_nobody_asks_any_more() -> None:
+    """His first question was under way while the policy changed."""
+    door = Door()
+    holding = Holding(door.visit, 0.01, 0.05)
+    await door.join(holding, "inside")
+    await holding.close()
+    async with asyncio.timeout(1):
+        assert (await door.join(holding, "late")).standing is Standing.WAITING
