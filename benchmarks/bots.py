@@ -6,10 +6,8 @@ agent's proxy to a shop that bears less, with the filter and without it, in turn
 `python -m benchmarks.bots [--quick] [--json]`
 """
 
-import argparse
 import asyncio
 import contextlib
-import json
 import statistics
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -20,6 +18,7 @@ from tempfile import TemporaryDirectory
 import aiohttp
 import uvloop
 
+from benchmarks import command
 from benchmarks.bots_traffic import Sent, Wave, traffic
 from benchmarks.free_ports import free_ports
 from benchmarks.proxied_site import USER_HEADER, proxied, site_of
@@ -93,15 +92,11 @@ class Got:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer seeds, one short wave")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    options = parser.parse_args()
+    options = command.options(__doc__, quick="fewer seeds, one short wave")
     size = QUICK if options.quick else FULL
     figures = {**found(size.seeds), **uvloop.run(waves(size))}
     show(figures)
-    if options.json:
-        print(json.dumps({"benchmark": "bots", "figures": figures}))
+    command.end(options, "bots", figures)
 
 
 def found(seeds: int) -> dict[str, float]:

@@ -6,13 +6,12 @@ and the physics is fitted from them. The full run has 20 seeds of 28 days in nin
 `python -m benchmarks.closed_loop [--quick] [--json] [--out FILE]`
 """
 
-import argparse
-import json
 import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks import command
 from training.backtest import progress, result
 from training.backtest.adversaries import ordeals, vs_rule_pct
 from training.backtest.scores import BEST_STATIC, ORACLE, STATIC, Score
@@ -42,9 +41,7 @@ Figures = dict[str, float]
 
 def main() -> None:
     """Play, print the table, and the figures with their limits."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="W1, W3, W4, two seeds, a week")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+    parser = command.parser(__doc__, quick="W1, W3, W4, two seeds, a week")
     parser.add_argument("--out", type=Path, help="write scores, figures and digest to this file")
     parser.add_argument("--processes", type=int, default=0, help="at once; 0: one per core")
     options = parser.parse_args()
@@ -64,8 +61,7 @@ def main() -> None:
     if options.out:
         content = result.document(plan, played, minutes)
         result.write_json({"benchmark": "closed_loop", "figures": figures, **content}, options.out)
-    if options.json:
-        print(json.dumps({"benchmark": "closed_loop", "figures": figures}))
+    command.end(options, "closed_loop", figures)
 
 
 def figures_of(table: Table, plan: Plan) -> Figures:

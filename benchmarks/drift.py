@@ -7,14 +7,13 @@ closed loop of simulated worlds, and those of a daily profile on real cloud metr
 `python -m benchmarks.drift [--quick] [--json]`
 """
 
-import argparse
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import chi2
 
+from benchmarks import command
 from benchmarks.drift_detectors import (
     AFTER,
     BEFORE,
@@ -52,14 +51,10 @@ QUICK = Effort(stable_runs=40, shift_runs=60, worlds=WORLDS[:1], days=7, seeds=(
 
 def main() -> None:
     """Measure, print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer runs")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    options = parser.parse_args()
+    options = command.options(__doc__, quick="fewer runs")
     effort = QUICK if options.quick else FULL
     figures = measure(effort)
-    if options.json:
-        print(json.dumps({"benchmark": "drift", "figures": figures}))
+    command.end(options, "drift", figures)
 
 
 def measure(effort: Effort) -> dict[str, float]:

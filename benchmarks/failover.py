@@ -7,9 +7,7 @@ was late has ended. Beside it the same faults meet two Envoys without a control 
 `[--quick] [--json]`
 """
 
-import argparse
 import contextlib
-import json
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +15,7 @@ from pathlib import Path
 
 import uvloop
 
+from benchmarks import command
 from benchmarks.failover_control import operator_call_ms, published, settle
 from benchmarks.failover_faults import Fault, has_rules
 from benchmarks.failover_front import SERVICES
@@ -153,18 +152,14 @@ async def _under_load(folder: Path) -> AsyncIterator[Run]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a few faults, below 50 s")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    options = parser.parse_args()
+    options = command.options(__doc__, quick="a few faults, below 50 s")
     print(f"packets are lost by {'rules of nftables' if has_rules() else 'filters on sockets'}")
     results, pairs = uvloop.run(run(QUICK if options.quick else FULL))
     figures = figures_of(results)
     show(figures)
     show_pairs(pairs)
-    if options.json:
-        figures |= pair_figures(pairs)
-        print(json.dumps({"benchmark": "failover", "figures": figures}))
+    figures |= pair_figures(pairs)
+    command.end(options, "failover", figures)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ same buyers, one order each, at the shop itself.
 `python -m benchmarks.flash_sale [--quick] [--json]`
 """
 
-import argparse
 import asyncio
 import json
 import sys
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import command
 from benchmarks.flash_sale_clock import clock_rates
 from benchmarks.flash_sale_figures import Played, ordinary_figures, sale_figures, show
 from benchmarks.flash_sale_ordinary import Ordinary, ordinary_site
@@ -61,14 +61,10 @@ QUICK = Size(
 
 def main() -> None:
     """Play, print, and say so when something was oversold or lost."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two sales and shorter rounds")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    options = parser.parse_args()
+    options = command.options(__doc__, quick="two sales and shorter rounds")
     with tempfile.TemporaryDirectory(prefix="signalbox-flash-sale-") as folder:
         figures = asyncio.run(measure(Path(folder), QUICK if options.quick else FULL))
-    if options.json:
-        print(json.dumps({"benchmark": "flash_sale", "figures": figures}))
+    command.end(options, "flash_sale", figures)
 
 
 async def measure(folder: Path, size: Size) -> dict[str, float]:

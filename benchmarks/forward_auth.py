@@ -7,9 +7,7 @@ machine is not always as fast. Requests per second of one core are requests by p
 process that answers. `python -m benchmarks.forward_auth [--quick] [--json]`
 """
 
-import argparse
 import contextlib
-import json
 import os
 import shutil
 import statistics
@@ -20,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import command
 from benchmarks.free_ports import free_ports
 from benchmarks.live_agent import leave, live_agent
 from benchmarks.wrk import Load, Wrk, prepared
@@ -59,17 +58,13 @@ class Run:
 
 def main() -> None:
     """Measure, print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two turns of two seconds")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    options = parser.parse_args()
+    options = command.options(__doc__, quick="two turns of two seconds")
     turns, seconds = (2, 2) if options.quick else (7, 5)
     with tempfile.TemporaryDirectory(prefix="signalbox-forward-") as name:
         runs = measured(Path(name), turns, seconds)
     figures = computed(runs)
     show(runs, figures)
-    if options.json:
-        print(json.dumps({"benchmark": "forward_auth", "figures": figures}))
+    command.end(options, "forward_auth", figures)
 
 
 def measured(folder: Path, turns: int, seconds: int) -> Mapping[str, Sequence[Run]]:

@@ -5,10 +5,8 @@ flapping targets with the same interval and thresholds, and probes by httpx in p
 `python -m benchmarks.health [--quick] [--json]`
 """
 
-import argparse
 import asyncio
 import contextlib
-import json
 import random
 import resource
 import signal
@@ -21,6 +19,7 @@ from tempfile import TemporaryDirectory
 
 import httpx
 
+from benchmarks import command
 from benchmarks.flapping import FlappingTargets, checking_envoy, envoy_changes
 from benchmarks.free_ports import free_ports
 from benchmarks.live_envoy import backend
@@ -60,14 +59,10 @@ FULL = Size(kills=50, hangs=50, interval_ms=CHECK.interval_ms, probes=2_000)
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer repetitions, shorter intervals")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    options = parser.parse_args()
+    options = command.options(__doc__, quick="fewer repetitions, shorter intervals")
     figures = asyncio.run(measure(QUICK if options.quick else FULL))
     show(figures)
-    if options.json:
-        print(json.dumps({"benchmark": "health", "figures": figures}))
+    command.end(options, "health", figures)
 
 
 async def measure(size: Size) -> dict[str, float]:

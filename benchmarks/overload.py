@@ -7,9 +7,7 @@ gateway that holds a token is killed, and the upstream.
 `python -m benchmarks.overload [--quick] [--json]`
 """
 
-import argparse
 import asyncio
-import json
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -18,6 +16,7 @@ from pathlib import Path
 
 import uvloop
 
+from benchmarks import command
 from benchmarks.overload_load import LOOKS_S, Crowd, Seen, ask, play
 from benchmarks.overload_parts import BARE, LIFETIME_S, PROTECTED, THRESHOLD, Site, policy, site
 
@@ -61,18 +60,14 @@ class Look:
 
 def main() -> None:
     """Play, print the table, and the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer users, shorter times")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    given = parser.parse_args()
+    given = command.options(__doc__, quick="fewer users, shorter times")
     plan = QUICK if given.quick else FULL
     with tempfile.TemporaryDirectory() as folder, site(Path(folder), policy(), AT_ONCE) as parts:
         looks, figures = uvloop.run(_played(parts, plan))
     print(table(looks))
     for name, figure in figures.items():
         print(f"{name:26} {figure:10.3f}")
-    if given.json:
-        print(json.dumps({"benchmark": "overload", "figures": figures}))
+    command.end(given, "overload", figures)
 
 
 async def _played(parts: Site, plan: Plan) -> tuple[list[Look], Figures]:

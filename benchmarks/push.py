@@ -8,7 +8,6 @@ The other's begins with the compiled routes. Then fake streams in two processes 
 changes of weights.
 """
 
-import argparse
 import asyncio
 import contextlib
 import statistics
@@ -19,9 +18,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import orjson
 import structlog
 
+from benchmarks import command
 from benchmarks.free_ports import free_ports
 from benchmarks.live_envoy import backend, envoy, ready
 from benchmarks.push_facts import CENTERS, GROUP, SERVICES, Ground, WeightedRoutes, fleet, snapshot
@@ -254,10 +253,7 @@ def _figures(times: dict[str, list[float]], acks: list[float]) -> dict[str, floa
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.push")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, below 50 s")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    options = parser.parse_args()
+    options = command.options(__doc__, quick="fewer rounds, below 50 s")
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
     rounds = (
@@ -268,8 +264,7 @@ def main() -> None:
     for name, value in figures.items():
         print(f"  {name:<40} {value:>10}")
     print(f"  goals: first request < {FIRST_REQUEST_GOAL_MS} ms, acks < {ACKS_GOAL_MS} ms")
-    if options.json:
-        print(orjson.dumps({"benchmark": "push", "figures": figures}).decode())
+    command.end(options, "push", figures)
 
 
 if __name__ == "__main__":

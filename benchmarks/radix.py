@@ -6,16 +6,14 @@ beside regular expressions. Times are processor time, which other work on the ma
 changes. `python -m benchmarks.radix [--quick] [--json]`
 """
 
-import argparse
 import gc
-import json
 import random
 import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from benchmarks import radix_rivals
+from benchmarks import command, radix_rivals
 from benchmarks.radix_rivals import Contestant, Rules
 from benchmarks.radix_rules import Shape, Work, fresh, routes_of, ten_thousand, work
 from controlplane.domain.routing.matching.normalization import normalized
@@ -66,10 +64,7 @@ FULL = Effort(turns=25, builds=25)
 
 def main() -> None:
     """Measure, check that all find the same, print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer turns")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    options = parser.parse_args()
+    options = command.options(__doc__, quick="fewer turns")
     effort = QUICK if options.quick else FULL
     figures: dict[str, float] = {}
     for suffix, shapes in SHAPES.items():
@@ -79,8 +74,7 @@ def main() -> None:
     changes = change_figures(effort)
     show("_changes", changes)
     figures |= changes
-    if options.json:
-        print(json.dumps({"benchmark": "radix", "figures": figures}))
+    command.end(options, "radix", figures)
 
 
 def match_figures(templates: Shape, prefixes: Shape, effort: Effort) -> dict[str, float]:

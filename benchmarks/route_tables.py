@@ -6,9 +6,7 @@ mix 30 % are templates with parameters. The forms of a plane take turns, because
 not always as fast. `python -m benchmarks.route_tables [--quick] [--turns N] [--json]`
 """
 
-import argparse
 import contextlib
-import json
 import os
 import statistics
 import tempfile
@@ -16,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import command
 from benchmarks.route_tables_planes import FORMS, Form, Running, running
 from benchmarks.route_tables_rules import Rules, drawn
 from benchmarks.wrk import Load, Wrk, prepared
@@ -89,10 +88,8 @@ RIVALS = (
 
 def main() -> None:
     """Measure, print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one turn of seconds, prefixes only")
+    parser = command.parser(__doc__, quick="one turn of seconds, prefixes only")
     parser.add_argument("--turns", type=int, help="turns of each form, a third with templates")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     options = parser.parse_args()
     effort = QUICK if options.quick else FULL
     if options.turns:
@@ -105,8 +102,7 @@ def main() -> None:
         loads |= found
         figures |= computed(mix, found)
     show(loads, figures, list(effort.turns))
-    if options.json:
-        print(json.dumps({"benchmark": "route_tables", "figures": figures}))
+    command.end(options, "route_tables", figures)
 
 
 def measured(mix: Mix, turns: int, seconds: tuple[int, int]) -> dict[Key, list[Seen]]:

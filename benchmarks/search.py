@@ -6,8 +6,6 @@ on the same weights, one service after the other, and the plain loop that asks t
 one candidate at a time. `python -m benchmarks.search [--quick] [--json]`
 """
 
-import argparse
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from benchmarks import command
 from controlplane.domain.features import CenterColumns, design_matrix
 from controlplane.domain.strategies.candidates import GRID
 from models.forward import LAYERS, Mlp, MlpStack, predict, predict_stack, stack
@@ -45,10 +44,7 @@ class Work:
 
 def main() -> None:
     """Measure, check that numpy equals torch, print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    options = parser.parse_args()
+    options = command.options(__doc__, quick="fewer repetitions")
     # Its fastest setting at this size: threads cost more than 61 rows have to give.
     torch.set_num_threads(1)
     work = prepare(np.random.default_rng(SEED))
@@ -60,8 +56,7 @@ def main() -> None:
     )
     figures["max_difference_to_torch"] = difference
     show(figures)
-    if options.json:
-        print(json.dumps({"benchmark": "search", "figures": figures}))
+    command.end(options, "search", figures)
 
 
 def prepare(rng: np.random.Generator) -> Work:

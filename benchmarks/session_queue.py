@@ -9,7 +9,6 @@ What the law alone gives, without processes (`session_queue_model`), stands besi
 `python -m benchmarks.session_queue [--quick] [--json]`
 """
 
-import argparse
 import asyncio
 import json
 import math
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
+from benchmarks import command
 from benchmarks.session_queue_load import Played, crowd, steady
 from benchmarks.session_queue_model import Site, crowd_of
 from benchmarks.session_queue_parts import (
@@ -83,14 +83,10 @@ QUICK = Plan(scale=0.05, session=(100, 450, 500), request=(450,))
 
 def main() -> None:
     """Play, print the table, and the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer crowds, shorter times")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    options = parser.parse_args()
+    options = command.options(__doc__, quick="fewer crowds, shorter times")
     table, figures = asyncio.run(measure(QUICK if options.quick else FULL))
     show(table, figures)
-    if options.json:
-        print(json.dumps({"benchmark": "session_queue", "figures": figures}))
+    command.end(options, "session_queue", figures)
 
 
 async def measure(plan: Plan) -> tuple[Table, Figures]:

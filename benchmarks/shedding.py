@@ -6,10 +6,8 @@ that fails everywhere, with a budget of retries.
 `python -m benchmarks.shedding [--quick] [--json]`
 """
 
-import argparse
 import asyncio
 import contextlib
-import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +18,7 @@ from typing import TypeVar
 import aiohttp
 import uvloop
 
+from benchmarks import command
 from benchmarks.free_ports import free_ports
 from benchmarks.proxied_site import PATIENT, USER_HEADER, proxied, site_of
 from controlplane.domain.admission.adaptive_concurrency import AdaptiveConcurrencyPolicy
@@ -89,14 +88,10 @@ class Got:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="shorter parts")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    options = parser.parse_args()
+    options = command.options(__doc__, quick="shorter parts")
     figures = uvloop.run(measure(QUICK if options.quick else FULL))
     show(figures)
-    if options.json:
-        print(json.dumps({"benchmark": "shedding", "figures": figures}))
+    command.end(options, "shedding", figures)
 
 
 async def measure(size: Size) -> dict[str, float]:

@@ -6,7 +6,6 @@ to one server directly. Then one region's server becomes too busy and recovers, 
 `python -m benchmarks.stations [--quick] [--json]`
 """
 
-import argparse
 import asyncio
 import itertools
 import json
@@ -20,6 +19,7 @@ from tempfile import TemporaryDirectory
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from benchmarks import command
 from benchmarks.stations_fleet import LOOPBACK, STATIONS, Site, site
 
 PAPER_PER_MINUTE = 16_138
@@ -42,14 +42,10 @@ FULL = Size(turns=5, speed_s=12.0, busy_s=20.0, calm_s=20.0, fault_s=12.0)
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one short turn of each part")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    options = parser.parse_args()
+    options = command.options(__doc__, quick="one short turn of each part")
     figures = asyncio.run(measure(QUICK if options.quick else FULL))
     show(figures)
-    if options.json:
-        print(json.dumps({"benchmark": "stations", "figures": figures}))
+    command.end(options, "stations", figures)
 
 
 async def measure(size: Size) -> dict[str, float]:

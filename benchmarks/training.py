@@ -15,8 +15,6 @@ with it, and with the loop again, after the whole training.
 `python -m benchmarks.training [--quick] [--json]`
 """
 
-import argparse
-import json
 import resource
 from dataclasses import dataclass
 
@@ -25,6 +23,7 @@ import torch
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from benchmarks import command
 from benchmarks.training_ways import MANY, ROWS, SEED, WAYS, Trained, Work, prepare, train_many
 from training.learning.settings import MEMBERS
 
@@ -57,18 +56,14 @@ WORSE_EARLY = 4.0
 
 def main() -> None:
     """Measure, compare the losses, print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer epochs, not all 300")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    options = parser.parse_args()
+    options = command.options(__doc__, quick="fewer epochs, not all 300")
     plan = QUICK if options.quick else FULL
     # One thread each: more cost torch and scikit-learn more than they bring at 32 rows a step.
     torch.set_num_threads(1)
     with threadpool_limits(limits=1):
         figures = measure(prepare(ROWS), plan)
     show(figures, plan)
-    if options.json:
-        print(json.dumps({"benchmark": "training", "figures": figures}))
+    command.end(options, "training", figures)
     if worse := worse_losses(figures):
         raise SystemExit(f"the loss on the held-out rows is worse than theirs: {', '.join(worse)}")
 

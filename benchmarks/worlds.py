@@ -5,13 +5,12 @@ and a clairvoyant. For speed sixty lanes are played cycle by cycle, all at once 
 other, alternating. `python -m benchmarks.worlds [--quick] [--json]`
 """
 
-import argparse
-import json
 import time
 from collections.abc import Sequence
 
 import numpy as np
 
+from benchmarks import command
 from controlplane.domain.strategies.candidates import GRID
 from training.simulation import site, weather
 from training.simulation.arrivals import DAY_MINUTES
@@ -27,10 +26,7 @@ Figures = dict[str, float]
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="four worlds, two seeds, five days")
-    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    options = parser.parse_args()
+    options = command.options(__doc__, quick="four worlds, two seeds, five days")
     known = [name for name in world_names() if len(load_world(name).centers) == 2]
     names = QUICK_WORLDS if options.quick else known
     seeds, days = (2, 5) if options.quick else (20, 14)
@@ -45,8 +41,7 @@ def main() -> None:
         f"{figures['cycle_ms'] * figures['lanes_speedup_ratio']:.1f} ms one after the other "
         f"({figures['lanes_speedup_ratio']:.0f} x)"
     )
-    if options.json:
-        print(json.dumps({"benchmark": "worlds", "figures": figures}))
+    command.end(options, "worlds", figures)
 
 
 def told_apart(name: str, seeds: Sequence[int], days: int) -> Figures:
