@@ -30,6 +30,8 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
 EARLY_S = 4.0
 # A calendar that was set forward must not make a wait of days out of one call of sleep.
 LONGEST_WAIT_S = 30.0
+# A sale that is over by our clock is looked at again after so long.
+OVER_S = 1.0
 ANSWER_S = 3.0
 TOO_EARLY = 425
 
@@ -74,7 +76,11 @@ class OpeningKeeper:
         await self._moment()
         pause_s = FIRST_PAUSE_S
         async with self._options.source.http(httpx.Timeout(ANSWER_S)) as http:
-            while opening is None and time.time() < self._policy.ends_at_s:
+            while opening is None:
+                if time.time() >= self._policy.ends_at_s:
+                    # Or the clock is wrong, and will be set back.
+                    await asyncio.sleep(OVER_S)
+                    continue
                 try:
                     opening = await self._asked(http)
                 except _TooEarly as error:
@@ -84,8 +90,6 @@ class OpeningKeeper:
                     jitter: float = random.uniform(0.5, 1.0)
                     await asyncio.sleep(pause_s * jitter)
                     pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-        if opening is None:
-            return
         opened(opening)
         log.info("flash_sale.opened", sale=self._name)
         await self._keep(opening)

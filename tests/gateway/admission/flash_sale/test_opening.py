@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import structlog
 
 from controlplane.domain.admission.flash_sale.life import Opening
 from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
+from gateway.admission.flash_sale import opening
 from gateway.admission.flash_sale.opening import OpeningKeeper
 from gateway.admission.opening_options import OpeningOptions
 from gateway.direct_http import Call, DirectServer, wire
@@ -133,12 +135,31 @@ async def test_without_the_control_plane_an_opening_waits_and_says_so(tmp_path: 
 async def test_what_is_over_or_another_sale_is_never_opened(tmp_path: Path) -> None:
     over = replace(_policy(-1.0), ends_at_s=time.time() - 0.5)
     opened: list[Opening] = []
-    await OpeningKeeper("phones", over, _options("http://127.0.0.1:9", tmp_path)).bring(
-        opened.append
-    )
+    gone = OpeningKeeper("phones", over, _options("http://127.0.0.1:9", tmp_path))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(gone.bring(opened.append), 0.1)
     plane = ControlPlane(_policy(-1.0))
     async with _served(plane, tmp_path) as options:
         mine = replace(plane.policy, item="tablet")
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(OpeningKeeper("phones", mine, options).bring(opened.append), 0.3)
     assert opened == []
+
+
+async def test_a_clock_that_was_days_ahead_and_is_put_right_opens_the_sale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane = ControlPlane(_policy(-1.0))
+    ahead_s = [86_400.0]
+    shown = SimpleNamespace(time=lambda: time.time() + ahead_s[0])
+    monkeypatch.setattr(opening, "time", shown)
+    monkeypatch.setattr(opening, "OVER_S", 0.02)
+    opened: list[Opening] = []
+    async with _served(plane, tmp_path) as options:
+        keeper = OpeningKeeper("phones", plane.policy, options)
+        bringing = asyncio.create_task(keeper.bring(opened.append))
+        await asyncio.sleep(0.1)
+        assert (opened, plane.asked) == ([], 0)
+        ahead_s[0] = 0.0
+        await asyncio.wait_for(bringing, 5)
+    assert len(opened) == 1
