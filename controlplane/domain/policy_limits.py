@@ -1,34 +1,42 @@
 """What data planes can enforce of a policy by themselves, without asking an agent.
 
 A local `rate_limit` of one service as a whole, without keys, is a limit of that service, which
-planes have already for intents: `service_limits`, called when a snapshot is made. One whose key is
-the source is for planes that can count addresses: `source_limits`, called by their compilers. An
-agent that is asked, too, keeps the same limit: each gateway by itself, as `local` says.
+planes have already for intents: `service_limits`, called when a snapshot is made. So is the limit
+that `adaptive_concurrency` learns for whole services, where the least response time is declared.
+A rate whose key is the source is for planes that can count addresses: `source_limits`, called by
+their compilers. An agent that is asked, too, keeps the same limit: each gateway by itself, as
+`local` says.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from controlplane.domain.admission.policy import Mode, Policy
-from controlplane.domain.admission.rate_limit import RateLimitPolicy, Scope, burst
+from controlplane.domain.admission.rate_limit import Scope, burst
 from controlplane.domain.snapshot import ServiceLimit
 
 
 def service_limits(policies: Iterable[Policy]) -> Mapping[str, ServiceLimit]:
     """Service -> what its policies let through; of several the strictest."""
-    return _limits(policies, ())
+    policies = tuple(policies)
+    found = _rates(policies, ())
+    for policy in policies:
+        for service, limit in _learned(policy):
+            found[service] = stricter(found.get(service), limit)
+    return found
 
 
 def source_limits(policies: Iterable[Policy]) -> Mapping[str, ServiceLimit]:
     """Service -> the rate that its policies let through from each client's address."""
-    return _limits(policies, ("source",))
+    return _rates(policies, ("source",))
 
 
-def _limits(policies: Iterable[Policy], key: tuple[str, ...]) -> Mapping[str, ServiceLimit]:
+def _rates(policies: Iterable[Policy], key: tuple[str, ...]) -> dict[str, ServiceLimit]:
     found: dict[str, ServiceLimit] = {}
     for policy in policies:
-        service, spec = _service(policy, key), policy.rate_limit
-        if service is None or spec is None:
+        services, spec = _whole(policy), policy.rate_limit
+        if spec is None or len(services) != 1 or spec.scope is not Scope.LOCAL or spec.key != key:
             continue
+        (service,) = services
         limit = ServiceLimit(rate_rps=spec.rate_rps, burst=burst(spec))
         found[service] = stricter(found.get(service), limit)
     return found
@@ -53,17 +61,23 @@ def stricter(one: ServiceLimit | None, other: ServiceLimit) -> ServiceLimit:
         waiting=fewer.waiting,
         rate_rps=slower.rate_rps,
         burst=slower.burst,
+        adaptive=min(
+            (each.adaptive for each in (one, other) if each.adaptive is not None),
+            key=lambda each: each.most,
+            default=None,
+        ),
     )
 
 
-def _service(policy: Policy, key: tuple[str, ...]) -> str | None:
-    """The one service that a policy limits as a whole; None when it is something else."""
-    attachment, spec = policy.attachment, policy.rate_limit
-    whole = not attachment.routes and not attachment.regions and len(attachment.services) == 1
-    if policy.mode is Mode.ENFORCE and whole and _is_local(spec, key):
-        return attachment.services[0]
-    return None
+def _learned(policy: Policy) -> Iterator[tuple[str, ServiceLimit]]:
+    spec = policy.adaptive_concurrency
+    if spec is not None and spec.least_ms is not None:
+        for service in _whole(policy):
+            yield service, ServiceLimit(adaptive=spec)
 
 
-def _is_local(spec: RateLimitPolicy | None, key: tuple[str, ...]) -> bool:
-    return spec is not None and spec.scope is Scope.LOCAL and spec.key == key
+def _whole(policy: Policy) -> tuple[str, ...]:
+    """The services that an enforced policy is about as a whole."""
+    attachment = policy.attachment
+    part = attachment.routes or attachment.regions
+    return () if part or policy.mode is not Mode.ENFORCE else attachment.services

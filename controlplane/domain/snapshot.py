@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from controlplane.domain import canonical
+from controlplane.domain.admission.adaptive_concurrency import AdaptiveConcurrencyPolicy
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.routing.callers.policies import CallerPolicy, Consumer
 from controlplane.domain.routing.route import L4Route, Route
@@ -68,12 +69,15 @@ class ServiceLimit:
             that may wait at its endpoints, >= 0. The rest is refused.
         rate_rps: requests per second, > 0; burst: requests that may come at once, >= 1, None is a
             second's.
+        adaptive: how many requests at once is learned from response times, by planes that can;
+            its `least_ms` is declared.
     """
 
     concurrent: int | None = None
     waiting: int = 0
     rate_rps: float | None = None
     burst: float | None = None
+    adaptive: AdaptiveConcurrencyPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

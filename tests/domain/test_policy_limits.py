@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.domain.admission.adaptive_concurrency import AdaptiveConcurrencyPolicy
 from controlplane.domain.admission.policy import Attachment, Mode, Policy
 from controlplane.domain.admission.protection import ProtectionPolicy
 from controlplane.domain.admission.rate_limit import RateLimitPolicy, Scope
@@ -59,3 +60,30 @@ def test_of_two_limits_each_number_is_that_of_the_stricter_one() -> None:
     assert stricter(None, rate) == rate
     assert stricter(rate, room) == stricter(room, rate) == both
     assert stricter(both, ServiceLimit(concurrent=9, rate_rps=9.0)) == both
+
+
+LEARNED = AdaptiveConcurrencyPolicy(least_ms=40.0)
+
+
+def test_a_learned_limit_of_whole_services_is_one_of_each() -> None:
+    both = Attachment(services=("tickets", "video"))
+    policy = replace(LIMIT, rate_limit=None, attachment=both, adaptive_concurrency=LEARNED)
+    found = service_limits([policy, LIMIT])
+    assert found["video"] == ServiceLimit(adaptive=LEARNED)
+    assert found["tickets"] == ServiceLimit(rate_rps=50.0, burst=5.0, adaptive=LEARNED)
+    tighter = replace(policy, adaptive_concurrency=replace(LEARNED, most=50))
+    assert service_limits([policy, tighter])["video"].adaptive == replace(LEARNED, most=50)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"mode": Mode.OBSERVE},
+        {"attachment": Attachment()},
+        {"attachment": Attachment(services=("tickets",), routes=("r",))},
+        {"adaptive_concurrency": AdaptiveConcurrencyPolicy()},
+    ],
+)
+def test_what_is_learned_of_a_part_or_by_probes_is_for_agents(changes: dict[str, object]) -> None:
+    policy = replace(LIMIT, rate_limit=None, adaptive_concurrency=LEARNED)
+    assert service_limits([replace(policy, **changes)]) == {}

@@ -3,8 +3,7 @@
 Called by `listeners` and `render`. What Envoy is told is `domain.admission.envoy_asks`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 
 from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.route.v3 import route_components_pb2
@@ -18,8 +17,8 @@ from google.protobuf import json_format
 
 from controlplane.adapters.envoy.packing import packed
 from controlplane.domain.admission.agent_door import WhenAway
+from controlplane.domain.admission.envoy_asks import ASKS_AND, agent_cluster, asking_filters
 from controlplane.domain.admission.envoy_asks import FILTER as ASKS
-from controlplane.domain.admission.envoy_asks import agent_cluster, asking_filter
 from controlplane.domain.admission.native_tickets import (
     FILTER,
     CheckedQueue,
@@ -36,12 +35,6 @@ KNOWN = (
 )
 
 
-# Filters that ask as the usual one does, with another way on while the agent is away: off but on
-# routes that name them. Every listener with an agent has both, so that no route can name one that
-# its listener does not know yet, and would not be asked about.
-ASKS_AND: Mapping[WhenAway, str] = {each: f"{ASKS}.{each}" for each in WhenAway}
-
-
 def agent_name(group: str) -> str:
     """Name of the cluster; it is none of a service, and reports of load leave it out."""
     return f"_agent~{group}"
@@ -54,13 +47,7 @@ def asking(group: GatewayGroup, queue: CheckedQueue | None) -> Iterator[manager_
     if queue is not None:
         tickets = ticket_filter({queue.name: queue.keys}, queue.name)
         yield json_format.ParseDict(dict(tickets), manager_pb2.HttpFilter())
-    usual = asking_filter(group.agent, agent_name(group.name))
-    others = (
-        asking_filter(replace(group.agent, when_away=each), agent_name(group.name))
-        | {"name": name, "disabled": True}
-        for each, name in ASKS_AND.items()
-    )
-    for told in (usual, *others):
+    for told in asking_filters(group.agent, agent_name(group.name)):
         asks = told if queue is None else unless_admitted(told)
         yield json_format.ParseDict(dict(asks), manager_pb2.HttpFilter())
 

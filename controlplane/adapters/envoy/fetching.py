@@ -1,6 +1,6 @@
 """Filters whose configuration comes on the same stream (ECDS), so that it reaches open connections.
 
-Called by `callers` and `rates`.
+Called by `callers`, `concurrency` and `rates`.
 """
 
 from envoy.config.core.v3 import config_source_pb2, extension_pb2

@@ -11,6 +11,7 @@ from envoy.config.listener.v3 import listener_pb2
 from google.protobuf.message import Message
 
 from controlplane.adapters.envoy import callers, tls
+from controlplane.adapters.envoy.concurrency import controllers
 from controlplane.adapters.envoy.fetching import named
 from controlplane.adapters.envoy.l4_listeners import l4_listeners
 from controlplane.adapters.envoy.listeners import Stickiness, listener
@@ -35,11 +36,13 @@ class Needs:
     Attributes:
         services: that L4 routes may go to.
         queue: whose tickets are checked here; None is nobody's.
+        adapting: services whose concurrency is limited by what is learned here.
     """
 
     stickiness: Stickiness
     services: Collection[str]
     queue: CheckedQueue | None = None
+    adapting: Collection[str] = ()
 
 
 def group_listeners(
@@ -66,6 +69,8 @@ def fetched(
     for name, message in callers.extensions(section):
         yield ResourceType.EXTENSION, name, message
     yield ResourceType.EXTENSION, *named(RATES, rates(services, by_source))
+    for name, controller in controllers(services):
+        yield ResourceType.EXTENSION, *named(name, controller)
     for name, secret in tls.secrets(tls_hosts(section.certificates, section.routes)):
         yield ResourceType.SECRET, name, secret
 
@@ -81,7 +86,7 @@ def _of_everybody(
     section: RoutesSection, group: GatewayGroup, needs: Needs
 ) -> Iterator[tuple[str, listener_pb2.Listener]]:
     who = callers.caller_filters(section, group.zone)
-    plain = listener(group, needs.stickiness, who, needs.queue)
+    plain = listener(group, needs.stickiness, who, needs.queue, needs.adapting)
     hosts = tls_hosts(section.certificates, section.routes)
     yield group.name, plain
     if group.tls_port is not None and hosts:

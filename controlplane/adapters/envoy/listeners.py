@@ -3,6 +3,7 @@
 Called by `render` and by `preflight`.
 """
 
+from collections.abc import Collection
 from enum import StrEnum
 
 from envoy.config.core.v3 import address_pb2
@@ -17,6 +18,7 @@ from google.protobuf.wrappers_pb2 import BoolValue
 from controlplane.adapters.envoy.agents import asking
 from controlplane.adapters.envoy.callers import CallerFilters, early_mutation, filters
 from controlplane.adapters.envoy.clusters import over_ads
+from controlplane.adapters.envoy.concurrency import concurrency_filters
 from controlplane.adapters.envoy.normal_form import READ_HEADER, normal_form_filter
 from controlplane.adapters.envoy.packing import packed
 from controlplane.adapters.envoy.rates import rate_filter
@@ -43,19 +45,21 @@ def listener(
     stickiness: Stickiness,
     callers: CallerFilters | None = None,
     queue: CheckedQueue | None = None,
+    adapting: Collection[str] = (),
 ) -> listener_pb2.Listener:
     """The listener of a group.
 
     Args:
         callers: where routes ask who calls.
         queue: whose tickets are checked.
+        adapting: services whose concurrency is limited by what is learned here.
     """
     chain = listener_components_pb2.FilterChain(
         filters=[
             source_filter(),
             listener_components_pb2.Filter(
                 name="envoy.filters.network.http_connection_manager",
-                typed_config=packed(_manager(group, stickiness, callers, queue)),
+                typed_config=packed(_manager(group, stickiness, callers, queue, adapting)),
             ),
         ]
     )
@@ -92,6 +96,7 @@ def _manager(
     stickiness: Stickiness,
     callers: CallerFilters | None,
     queue: CheckedQueue | None,
+    adapting: Collection[str],
 ) -> manager_pb2.HttpConnectionManager:
     manager = manager_pb2.HttpConnectionManager(
         stat_prefix=group.name,
@@ -106,6 +111,7 @@ def _manager(
     manager.http_filters.extend(filters(callers))
     manager.http_filters.extend(asking(group, queue))
     manager.http_filters.append(rate_filter())
+    manager.http_filters.extend(concurrency_filters(adapting))
     manager.http_filters.append(retry_filter())
     manager.rds.route_config_name = ROUTES_NAME
     manager.rds.config_source.CopyFrom(over_ads())

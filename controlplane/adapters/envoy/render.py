@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 
 from controlplane.adapters.envoy import clusters, listeners
 from controlplane.adapters.envoy.agents import agent_clusters
+from controlplane.adapters.envoy.concurrency import adapting
 from controlplane.adapters.envoy.derived_clusters import carried_only, derived
 from controlplane.adapters.envoy.group_listeners import (
     Needs,
@@ -133,6 +134,7 @@ class Renderer:
             stickiness=stickiness,
             services=_services(snapshot),
             queue=checked_queue(snapshot.content.admission.policies),
+            adapting=adapting(services),
         )
 
         def make() -> tuple[Part, ...]:

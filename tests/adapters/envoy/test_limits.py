@@ -4,9 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.adapters.envoy.concurrency import (
+    adapting,
+    concurrency_filters,
+    controllers,
+)
 from controlplane.adapters.envoy.failover import UNLIMITED, circuit_breakers
 from controlplane.adapters.envoy.rates import ADDRESSES, NANOS, RATES, SERVICE, SOURCE, rates
 from controlplane.adapters.envoy.render import Renderer
+from controlplane.domain.admission.adaptive_concurrency import AdaptiveConcurrencyPolicy
 from controlplane.domain.services import RetryPolicy
 from controlplane.domain.snapshot import ServiceLimit
 from controlplane.domain.xds import ResourceType
@@ -71,3 +77,23 @@ def test_a_budget_of_retries_is_a_share_of_the_requests_under_way() -> None:
     assert found.retry_budget.budget_percent.value == pytest.approx(20.0)
     assert found.retry_budget.min_retry_concurrency.value == 1
     assert circuit_breakers(None, RetryPolicy()) == circuit_breakers()
+
+
+def test_what_is_declared_of_a_learned_limit_is_what_envoy_is_told() -> None:
+    learned = AdaptiveConcurrencyPolicy(
+        least_ms=12.5, least=4, most=90, window_s=0.5, tolerance=0.4, status=429
+    )
+    services = snapshot(SMALL, 1).content.endpoints.services
+    one = replace(services[0], limit=ServiceLimit(adaptive=learned))
+    assert adapting([one, *services[1:]]) == (one.service,)
+    ((name, found),) = controllers([one, *services[1:]])
+    assert name == f"concurrency:{one.service}"
+    gradient = found.gradient_controller_config
+    least, limits = gradient.min_rtt_calc_params, gradient.concurrency_limit_params
+    assert least.fixed_value.ToMicroseconds() == 12_500
+    assert (least.min_concurrency.value, limits.max_concurrency_limit.value) == (4, 90)
+    assert limits.concurrency_update_interval.ToMilliseconds() == 500
+    assert least.buffer.value == pytest.approx(40.0)
+    assert found.concurrency_limit_exceeded_status.code == 429
+    (stand_in,) = concurrency_filters([one.service])
+    assert stand_in.disabled

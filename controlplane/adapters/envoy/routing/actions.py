@@ -12,6 +12,7 @@ from google.protobuf.wrappers_pb2 import BoolValue, UInt32Value
 
 from controlplane.adapters.envoy.callers import mark
 from controlplane.adapters.envoy.clusters import cluster_name
+from controlplane.adapters.envoy.concurrency import held_back
 from controlplane.adapters.envoy.derived_clusters import queue_name
 from controlplane.adapters.envoy.packing import milliseconds
 from controlplane.adapters.envoy.rates import counted
@@ -58,6 +59,7 @@ def envoy_route(route: Route, services: Services, usual: RetryPolicy) -> route_p
         service = services[route.service]
         message.route.CopyFrom(_forward(route, service, usual))
         counted(message, service)
+        held_back(message, service)
         if service.retry.server_errors:
             message.request_headers_to_add.append(errors_header())
     _change_headers(message, route)
