@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from controlplane.domain.admission.envoy_asks import agent_cluster, asking_filter
+from controlplane.domain.admission.envoy_asks import agent_cluster, asking_filters
 from controlplane.domain.admission.native_tickets import ticket_filter, unless_admitted
 from gateway.wiring.plan import Plan
 
@@ -16,6 +16,15 @@ NOTES = """\
 #   typed_per_filter_config: {envoy.filters.http.ext_authz:
 #     {"@type": type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute,
 #      disabled: true}}
+# Where another word holds while the agent is away (`when_away` of a policy), a route says so:
+#   typed_per_filter_config:
+#     envoy.filters.http.ext_authz:
+#       {"@type": type.googleapis.com/envoy.config.route.v3.FilterConfig, disabled: true}
+#     envoy.filters.http.ext_authz.refuse:
+#       {"@type": type.googleapis.com/envoy.config.route.v3.FilterConfig, config:
+#         {"@type": type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute,
+#          check_settings: {}}}
+# and the same with `.admit` in place of `.refuse`.
 # `use_remote_address: true` of the connection manager makes X-Forwarded-For true.
 """
 PER_ROUTE = """\
@@ -35,16 +44,12 @@ def envoy(plan: Plan) -> str:
 
 def http_filters(plan: Plan) -> list[Mapping[str, Any]]:
     """The filters in their order: who holds a valid ticket is not asked about."""
+    asks = asking_filters(plan.door, CLUSTER)
     if not plan.queues:
-        return [http_filter(plan)]
+        return list(asks)
     keys = dict.fromkeys(plan.queues, plan.ticket_keys)
     everywhere = plan.queues[0] if len(plan.queues) == 1 else ""
-    return [ticket_filter(keys, everywhere), unless_admitted(http_filter(plan))]
-
-
-def http_filter(plan: Plan) -> Mapping[str, Any]:
-    """The filter that asks."""
-    return asking_filter(plan.door, CLUSTER)
+    return [ticket_filter(keys, everywhere), *map(unless_admitted, asks)]
 
 
 def cluster(plan: Plan) -> Mapping[str, Any]:

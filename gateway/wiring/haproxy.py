@@ -14,7 +14,7 @@ TEXT = """\
 # `signalbox gateway run`), which asks the policies and passes on to the service.
 {files}# In the frontend, before its default_backend:
     http-request del-header x-admission- -m beg
-{tickets}{refuse}    use_backend signalbox_agent if {{ nbsrv(signalbox_agent) gt 0 }}{unless}
+{tickets}{away}    use_backend signalbox_agent if {{ nbsrv(signalbox_agent) gt 0 }}{unless}
 
 # A backend beside the others:
 backend signalbox_agent
@@ -26,9 +26,17 @@ backend signalbox_agent
     server agent {agent} check addr {host} port {port}
 """
 INSIDE = " !{ var(txn.inside) -m found }"
-REFUSE = (
-    "    http-request return status 503 hdr retry-after 1 if {{ nbsrv(signalbox_agent) eq 0 }}{}\n"
-)
+RETURN = "http-request return status 503 hdr retry-after 1 if { nbsrv(signalbox_agent) eq 0 }"
+# A policy's `when_away` may differ from what holds for all paths.
+ADMITS = """\
+    # Paths that are refused while the agent is away (`when_away: refuse` of a policy):
+    # {line} {{ path_beg /pay }}{unless}
+"""
+REFUSES = """\
+    {line}{unless}
+    # For paths that go on all the same (`when_away: admit` of a policy) that line ends in
+    # !{{ path_beg /static }}
+"""
 
 
 def haproxy(plan: Plan) -> str:
@@ -41,7 +49,7 @@ def haproxy(plan: Plan) -> str:
         port=plan.checked[1],
         files="".join(_file(name, text) for name, text in key_files(plan)) if plan.queues else "",
         tickets="".join(f"    {line}\n" for line in haproxy_lines(plan)),
-        refuse="" if plan.admits else REFUSE.format(unless),
+        away=(ADMITS if plan.admits else REFUSES).format(line=RETURN, unless=unless),
         unless=unless,
     )
 

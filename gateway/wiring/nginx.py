@@ -21,10 +21,15 @@ upstream signalbox_agent {{
 server {{
     listen {spare};
     access_log off;
-    location / {{ return {away}; }}
+    location / {{
+        if ($args = other) {{ return {other}; }}
+        return {away};
+    }}
 }}
 
-# In the server {{}} of the site; every location is guarded but those that say auth_request off:
+# In the server {{}} of the site; every location is guarded but those that say auth_request off.
+# While the agent is away requests are {word} (--when-away); where the contrary holds (`when_away`
+# of a policy), a location says auth_request /_signalbox/ask_other;
 auth_request /_signalbox/ask;
 auth_request_set $signalbox_answer $upstream_http_x_admission_answer;
 auth_request_set $signalbox_service $upstream_http_x_admission_service;
@@ -33,7 +38,23 @@ auth_request_set $signalbox_service $upstream_http_x_admission_service;
 add_header Set-Cookie $signalbox_cookie always;
 error_page 403 = /_signalbox/answer;
 
-location = /_signalbox/ask {{
+{asks}location = /_signalbox/answer {{
+    internal;
+    auth_request off;
+    if ($signalbox_answer = "") {{ return {no_answer}; }}
+    proxy_pass http://signalbox_agent{answers}$signalbox_answer;
+    proxy_http_version 1.1;
+    proxy_set_header Connection "";
+    proxy_pass_request_body off;
+    proxy_set_header Content-Length "";
+    proxy_read_timeout 200ms;
+}}
+
+# In each location that passes requests on: these come from policies and never from clients.
+proxy_set_header X-Admission-Service $signalbox_service;
+{passes}"""
+ASKS = """\
+location = /_signalbox/{name} {{
     internal;
     auth_request off;
     proxy_pass http://signalbox_agent{ask};
@@ -51,21 +72,8 @@ location = /_signalbox/ask {{
     proxy_next_upstream error timeout;
     proxy_next_upstream_tries 2;
 }}
-location = /_signalbox/answer {{
-    internal;
-    auth_request off;
-    if ($signalbox_answer = "") {{ return {no_answer}; }}
-    proxy_pass http://signalbox_agent{answers}$signalbox_answer;
-    proxy_http_version 1.1;
-    proxy_set_header Connection "";
-    proxy_pass_request_body off;
-    proxy_set_header Content-Length "";
-    proxy_read_timeout 200ms;
-}}
-
-# In each location that passes requests on: these come from policies and never from clients.
-proxy_set_header X-Admission-Service $signalbox_service;
-{passes}"""
+"""
+LETS_ON, REFUSES = 204, 403
 
 
 def nginx(plan: Plan) -> str:
@@ -76,11 +84,15 @@ def nginx(plan: Plan) -> str:
     return TEXT.format(
         agent=at(plan.agent),
         spare=at(plan.spare),
-        away=204 if plan.admits else 403,
+        away=LETS_ON if plan.admits else REFUSES,
+        other=REFUSES if plan.admits else LETS_ON,
+        word="let on" if plan.admits else "refused",
         no_answer=503,
-        ask=NGINX_PATH,
+        asks="".join(
+            ASKS.format(name=name, ask=path, timeout=TIMEOUT_MS)
+            for name, path in (("ask", NGINX_PATH), ("ask_other", f"{NGINX_PATH}?other"))
+        ),
         answers=ANSWERS_PATH,
-        timeout=TIMEOUT_MS,
         sets="".join(f"{line}\n" for line in sets),
         passes="".join(f"{line}\n" for line in passes),
     )

@@ -7,7 +7,8 @@ client that has to wait is no failure of the agent, so only what Envoy sees itse
 no answer in time) counts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from controlplane.domain.admission.agent_door import (
@@ -18,10 +19,15 @@ from controlplane.domain.admission.agent_door import (
     TO_CLIENT_PREFIXES,
     TO_SERVICE,
     AgentDoor,
+    WhenAway,
 )
 
 FILTER = "envoy.filters.http.ext_authz"
 TYPE = "type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz"
+# Filters that ask as the usual one does, with another way on while the agent is away: off but on
+# routes that name them. Every listener with an agent has both, so that no route can name one that
+# its listener does not know yet, and would not be asked about.
+ASKS_AND: Mapping[WhenAway, str] = {each: f"{FILTER}.{each}" for each in WhenAway}
 PROTOCOL = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 # Idle connections end here before the agent ends them.
 IDLE_S = 60
@@ -58,6 +64,14 @@ def asking_filter(door: AgentDoor, cluster: str) -> dict[str, Any]:
             "status_on_error": {"code": "ServiceUnavailable"},
         },
     }
+
+
+def asking_filters(door: AgentDoor, cluster: str) -> Iterator[dict[str, Any]]:
+    """The filter that asks, and those for routes with a word of their own."""
+    yield asking_filter(door, cluster)
+    for each, name in ASKS_AND.items():
+        other = asking_filter(replace(door, when_away=each), cluster)
+        yield other | {"name": name, "disabled": True}
 
 
 def agent_cluster(door: AgentDoor, name: str) -> Json:

@@ -8,6 +8,8 @@ from pathlib import Path
 import yaml
 
 from controlplane.adapters.envoy.preflight import find_envoy
+from controlplane.domain.admission.agent_door import WhenAway
+from controlplane.domain.admission.envoy_asks import FILTER
 from gateway.wiring.caddy import caddy as caddy_text
 from gateway.wiring.envoy import cluster, http_filters
 from gateway.wiring.haproxy import haproxy as haproxy_text
@@ -46,7 +48,9 @@ def bootstrap(port: int, plan: Plan) -> Mapping[str, object]:
         "@type": f"{HTTP}.HttpConnectionManager",
         "stat_prefix": "site",
         "use_remote_address": True,
-        "route_config": {"virtual_hosts": [{"name": "a", "domains": ["*"], "routes": [route]}]},
+        "route_config": {
+            "virtual_hosts": [{"name": "a", "domains": ["*"], "routes": [_other(plan), route]}]
+        },
         "http_filters": [
             *http_filters(plan),
             {"name": "envoy.filters.http.router", "typed_config": {"@type": ROUTER}},
@@ -82,6 +86,11 @@ def nginx_site(folder: Path, port: int, plan: Plan) -> Iterator[None]:
                 listen 127.0.0.1:{port};
                 # {server}
                 location / {{
+                    {passes}
+                    proxy_pass http://{service};
+                }}
+                location /other {{
+                    auth_request /_signalbox/ask_other;
                     {passes}
                     proxy_pass http://{service};
                 }}
@@ -137,6 +146,7 @@ def caddy_site(folder: Path, port: int, plan: Plan) -> Iterator[None]:
 def haproxy_site(folder: Path, port: int, plan: Plan) -> Iterator[None]:
     """`plan.agent` is the agent's own proxy; it is there when the site is."""
     lines, _, backend = haproxy_text(plan).partition("# A backend beside the others:\n")
+    lines = lines.replace("# http-request return", "http-request return").replace("/pay", "/other")
     for name, text in key_files(plan) if plan.queues else ():
         Path(name).write_text(text)
     (folder / "haproxy.cfg").write_text(f"""
@@ -162,6 +172,22 @@ SITES: Mapping[str, Site] = {
     "traefik": traefik_site,
     "caddy": caddy_site,
 }
+
+
+def _other(plan: Plan) -> Mapping[str, object]:
+    """A route on which the contrary holds while the agent is away."""
+    other = WhenAway.REFUSE if plan.admits else WhenAway.ADMIT
+    config = "type.googleapis.com/envoy.config.route.v3.FilterConfig"
+    asked = f"type.googleapis.com/{FILTER.replace('envoy.', 'envoy.extensions.', 1)}"
+    settings = {"@type": f"{asked}.v3.ExtAuthzPerRoute", "check_settings": {}}
+    return {
+        "match": {"prefix": "/other"},
+        "route": {"cluster": "site", "timeout": "5s"},
+        "typed_per_filter_config": {
+            FILTER: {"@type": config, "disabled": True},
+            f"{FILTER}.{other}": {"@type": config, "config": settings},
+        },
+    }
 
 
 def _address(host: str, port: int) -> Mapping[str, object]:

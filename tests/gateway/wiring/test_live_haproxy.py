@@ -62,5 +62,7 @@ def test_an_agent_that_hangs_is_left_out(when_away: WhenAway, without: int, tmp_
         began_s = time.monotonic()
         assert {ask(port, "ann") for _ in range(20)} == {without}
         assert time.monotonic() - began_s < 5
+        with contextlib.closing(Client(port)) as client:
+            assert client.ask("/other").status == 503
         agent.go_on()
         until(port, 429, "ann")

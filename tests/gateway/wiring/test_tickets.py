@@ -21,7 +21,7 @@ def key(tmp_path: Path) -> str:
 
 def test_envoy_reads_tickets_before_it_asks(key: str) -> None:
     text = wiring(["--plane", "envoy", "--queue", "seats", "--ticket-key", key])
-    tickets, asks = yaml.safe_load(text)["http_filters"]
+    tickets, asks, *_ = yaml.safe_load(text)["http_filters"]
     provider = tickets["typed_config"]["providers"]["seats"]
     assert provider["audiences"] == ["seats"]
     assert provider["from_cookies"] == ["signalbox_ticket_seats"]
@@ -40,7 +40,7 @@ def test_several_queues_are_told_apart_by_their_routes(key: str) -> None:
 
 
 def test_without_a_queue_every_request_is_asked_about() -> None:
-    (asks,) = yaml.safe_load(wiring(["--plane", "envoy"]))["http_filters"]
+    asks, *_ = yaml.safe_load(wiring(["--plane", "envoy"]))["http_filters"]
     assert "filter_enabled_metadata" not in asks["typed_config"]
 
 
