@@ -12,6 +12,7 @@ import structlog
 from controlplane.domain.admission.flash_sale.life import Opening, Phase
 from controlplane.domain.admission.flash_sale.policy import FlashSalePolicy
 from gateway.admission.flash_sale.desk import Desk
+from gateway.admission.flash_sale.forms_given import FormsGiven
 from gateway.admission.flash_sale.funnel import Funnel
 from gateway.admission.flash_sale.opening import OpeningKeeper
 from gateway.admission.flash_sale.order_desk import OrderDesk
@@ -40,7 +41,8 @@ class SaleCounter:
         self.stock = Stock(name, policy, state)
         self.writer = Writer(policy, self._shop, self.stock, self.funnel)
         orders = OrderDesk(name, policy, self.stock, self.writer)
-        self.desk = Desk(name, policy, orders, self.writer, self.funnel)
+        given = FormsGiven(name, policy, None if options is None else options.folder)
+        self.desk = Desk(name, policy, orders, self.writer, given)
         # Nowhere to get it from: the sale stays closed here.
         self._opening = None if options is None else OpeningKeeper(name, policy, options)
         self._giving: set[asyncio.Task[None]] = set()

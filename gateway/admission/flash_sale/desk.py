@@ -14,7 +14,8 @@ from controlplane.domain.admission.flash_sale.life import Opening, Phase, Standi
 from controlplane.domain.admission.flash_sale.policy import Challenge, FlashSalePolicy
 from controlplane.domain.admission.flash_sale.replay import Replay
 from gateway.admission.flash_sale import pages
-from gateway.admission.flash_sale.funnel import Funnel, Layer
+from gateway.admission.flash_sale.forms_given import FormsGiven
+from gateway.admission.flash_sale.funnel import Layer
 from gateway.admission.flash_sale.order_desk import OrderDesk, OrderForm, read_form
 from gateway.admission.flash_sale.pages import Page
 from gateway.admission.flash_sale.writer import Writer
@@ -35,18 +36,24 @@ class Desk:
     """Answers buyers of one sale."""
 
     def __init__(
-        self, name: str, policy: FlashSalePolicy, orders: OrderDesk, writer: Writer, funnel: Funnel
+        self,
+        name: str,
+        policy: FlashSalePolicy,
+        orders: OrderDesk,
+        writer: Writer,
+        given: FormsGiven,
     ) -> None:
         self.name = name
         self.policy = policy
         self.opening: Opening | None = None
-        self.funnel = funnel
+        self.funnel = writer.funnel
         self.cookie = f"sale_{tickets.order_id(name, policy.item)[:8]}"
         ended = self._cookie(ENDED_COOKIE, max(1, round(policy.interval_s)))
         self._ended = pages.page("ended", 410, headers=(ended,))
         self._orders = orders
         self._writer = writer
-        self._forms = Forms(quota=policy.forms_per_node)
+        self._given = given
+        self._forms = Forms(quota=policy.forms_per_node, before=given.before())
         # A reader of many users' pages is bounded like their number.
         self._users: Replay[Page] = Replay(policy.interval_s, policy.remembered_users)
         self._item: Replay[Page] = Replay(policy.interval_s, 1)
@@ -134,13 +141,20 @@ class Desk:
         assert self.opening is not None
         given_ms = tickets.given_ms(self.opening.key, buyer.user, buyer.cookie)
         if given_ms is None:
-            given_ms = self._forms.take(buyer.user, int(now_s * 1_000))
+            given_ms = self._form_of(buyer.user, int(now_s * 1_000))
         if given_ms is None:
             # Everybody who comes now would be told the same.
             self._item.remember(ITEM, self._ended, now_s)
             return self._ended
         ticket = tickets.ticket(self.opening.key, buyer.user, given_ms)
         return pages.form(ticket, self._question(self.opening, buyer.user), self._kept(ticket))
+
+    def _form_of(self, user: str, now_ms: int) -> int | None:
+        before = len(self._forms.holders)
+        given_ms = self._forms.take(user, now_ms)
+        if len(self._forms.holders) > before:
+            self._given.one_more()
+        return given_ms
 
     async def _take(self, buyer: Buyer, key: str, now_s: float) -> Page:
         told = await self._orders.take(buyer.user)

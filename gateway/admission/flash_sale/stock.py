@@ -27,7 +27,7 @@ class Stock:
         self._values: Values = state.values
         self._name = name
         # Another sale of the same name, or more stock, starts anew.
-        self._sale = f"{policy.item} {policy.opens_at_s:g}"
+        self._sale = f"{policy.item} {policy.opens_at_s!r}"
         self._gone = key(name, self._sale, "gone", str(policy.stock))
         self._submitted = key(name, self._sale, "submitted")
         # Says whether what is there is what was there at the opening.

@@ -31,7 +31,7 @@ class Writer:
         self._policy = policy
         self._shop = shop
         self._stock = stock
-        self._funnel = funnel
+        self.funnel = funnel
         self._orders = Orders(batch=policy.batch, most=policy.most_waiting)
         self._fates: dict[str, asyncio.Future[Fate]] = {}
         self._wake = asyncio.Event()
@@ -84,7 +84,7 @@ class Writer:
             try:
                 written = await self._shop.write(batch)
             except Retryable as error:
-                self._funnel.failed_batches += 1
+                self.funnel.failed_batches += 1
                 log.warning("flash_sale.batch_failed", orders=len(batch), why=error.message[:200])
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
@@ -93,7 +93,7 @@ class Writer:
             await self._conclude(batch, written)
 
     async def _conclude(self, batch: tuple[Order, ...], written: Written) -> None:
-        self._funnel.batches += 1
+        self.funnel.batches += 1
         self._moved = True
         self._orders.succeeded()
         self._know(written.left)

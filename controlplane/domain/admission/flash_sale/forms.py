@@ -13,10 +13,12 @@ class Forms:
 
     Attributes:
         quota: how many users may have one.
+        before: how many an earlier run of the node gave out; their users show them by ticket.
         holders: user -> when his form was given out, milliseconds of Unix time.
     """
 
     quota: int
+    before: int = 0
     holders: dict[str, int] = field(default_factory=dict)
 
     def take(self, user: str, now_ms: int) -> int | None:
@@ -24,7 +26,7 @@ class Forms:
         given = self.holders.get(user)
         if given is not None:
             return given
-        if len(self.holders) >= self.quota:
+        if self.spent:
             return None
         self.holders[user] = now_ms
         return now_ms
@@ -32,4 +34,4 @@ class Forms:
     @property
     def spent(self) -> bool:
         """Whether nobody new gets a form."""
-        return len(self.holders) >= self.quota
+        return self.before + len(self.holders) >= self.quota
