@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 
 from controlplane.adapters.envoy import clusters, listeners
 from controlplane.adapters.envoy.agents import agent_clusters
+from controlplane.adapters.envoy.breakers import with_breaker
 from controlplane.adapters.envoy.concurrency import adapting
 from controlplane.adapters.envoy.derived_clusters import carried_only, derived
 from controlplane.adapters.envoy.group_listeners import (
@@ -31,6 +32,7 @@ from controlplane.domain.admission.native_tickets import checked_queue, is_all
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.instances.placement import EVERY_VERSION, versions
+from controlplane.domain.policy_breakers import breakers
 from controlplane.domain.policy_limits import source_limits
 from controlplane.domain.snapshot import Section, ServiceEndpoints, Snapshot, WeightSet
 from controlplane.domain.topology import EVERYWHERE
@@ -88,6 +90,7 @@ class Renderer:
 
     def _clusters(self, snapshot: Snapshot) -> tuple[Part, ...]:
         carried = carried_only(snapshot.content.routes)
+        rests = breakers(snapshot.content.admission.policies)
 
         def make() -> tuple[Part, ...]:
             return tuple(
@@ -95,18 +98,25 @@ class Renderer:
                 for service in snapshot.content.endpoints.services
                 if service.service not in carried
                 for version in _of_service(service)
-                for message in (clusters.cluster(service, version),)
+                for message in (with_breaker(clusters.cluster(service, version), rests),)
             )
 
-        return self._remember(("clusters", snapshot.digests[Section.ENDPOINTS], carried), make)
+        limits = tuple(rests.items())
+        key = ("clusters", snapshot.digests[Section.ENDPOINTS], carried, limits)
+        return self._remember(key, make)
 
     def _derived(self, snapshot: Snapshot) -> tuple[Part, ...]:
+        rests = breakers(snapshot.content.admission.policies)
+
         def make() -> tuple[Part, ...]:
             section = snapshot.content.routes
-            found = (*derived(section, _services(snapshot)), *agent_clusters(section.gateways))
+            own = (with_breaker(one, rests) for one in derived(section, _services(snapshot)))
+            found = (*own, *agent_clusters(section.gateways))
             return tuple(_part(ResourceType.CLUSTER, message.name, message) for message in found)
 
-        return self._remember(("derived", *_routes_and_endpoints(snapshot)), make)
+        return self._remember(
+            ("derived", tuple(rests.items()), *_routes_and_endpoints(snapshot)), make
+        )
 
     def _assignments(self, snapshot: Snapshot) -> tuple[list[Part], list[Observation]]:
         regions = {group.region for group in snapshot.content.routes.gateways}
