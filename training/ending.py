@@ -32,7 +32,8 @@ def run(command: Callable[[], None]) -> None:
         _refuse(Invalid("model_invalid", f"these rows make no model: {error}"))
     except ModuleNotFoundError as error:
         message = (
-            f"training needs {error.name}, which is missing: pip install 'signalbox[training]'"
+            f"training needs {error.name}, which is missing: pip install -c constraints.txt "
+            "'.[training]' in a checkout of Signalbox"
         )
         _refuse(Invalid("training_not_installed", message))
     except OSError as error:

@@ -172,7 +172,7 @@ def _failure(code: int, words: list[str]) -> ControlPlaneError:
             return Invalid(
                 "training_not_installed",
                 f"training needs {missing['name']}, which is missing: "
-                "pip install 'signalbox[training]'",
+                "pip install -c constraints.txt '.[training]' in a checkout of Signalbox",
             )
     how = f"by signal {-code}" if code < 0 else f"with code {code}"
     last = next((text for text in reversed(words) if text), "it said nothing")

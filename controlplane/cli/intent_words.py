@@ -15,6 +15,7 @@ def show(intent: Mapping[str, Any], as_json: bool) -> None:
         (
             ("intent", intent["id"]),
             ("target", target_words(intent["target"])),
+            *((("preset", _preset(intent["preset"])),) if intent.get("preset") else ()),
             ("state", intent["state"]),
             ("ended as", intent["ending"]),
             ("author", intent["author"]),
@@ -85,6 +86,11 @@ def show_forecast(forecast: Mapping[str, Any], as_json: bool) -> None:
 def target_words(target: Mapping[str, str]) -> str:
     """What an intent is about: each named part, or `fleet`."""
     return " ".join(f"{kind}/{name}" for kind, name in target.items() if name) or "fleet"
+
+
+def _preset(one: Mapping[str, Any]) -> str:
+    """What it is and its numbers; the status is a block's alone."""
+    return f"{_limit(one)} {one['status']}" if one["name"] == "block" else _limit(one)
 
 
 def _limit(one: Mapping[str, Any]) -> str:

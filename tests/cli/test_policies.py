@@ -71,6 +71,14 @@ def test_a_dry_run_shows_who_says_what(declared: Run, server: Server, tmp_path: 
     assert declared("policies", "decide", "--url", "shop").code == 2
 
 
+def test_a_policy_that_is_held_is_called_one(declared: Run, tmp_path: Path) -> None:
+    file = tmp_path / "fleet.yaml"
+    queue = "policies: [{name: edge.waiting, session_queue: {}}]\n"
+    file.write_text(FLEET.read_text("utf-8") + queue, "utf-8")
+    done = declared("apply", "-f", str(file), "--force")
+    assert "held as it was: policy/edge.waiting: the name" in done.err
+
+
 def test_details_are_told_as_a_person_reads_them() -> None:
     values = (124538450.16274953, 0.1 + 0.2, ["fast", "tool"], [], 3, "x")
     assert list(map(_plain, values)) == ["124538450.2", "0.3", "fast tool", "-", "3", "x"]

@@ -127,5 +127,5 @@ def test_without_its_packages_training_says_what_to_install(data: Path, tmp_path
         env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert "signalbox[training]" in done.stderr
+    assert "'.[training]'" in done.stderr
     assert "[training_not_installed]" in done.stderr

@@ -91,7 +91,8 @@ def _show(answer: Mapping[str, Any], as_json: bool) -> None:
         return
     show_changes(answer["changes"])
     for one in answer["held"]:
-        output.note(f"held as it was: route {one['route']}: {one['reason']}")
+        item = one["route"] if one["route"].startswith("policy/") else f"route {one['route']}"
+        output.note(f"held as it was: {item}: {one['reason']}")
 
 
 def show_changes(lines: Sequence[Mapping[str, Any]]) -> None:
