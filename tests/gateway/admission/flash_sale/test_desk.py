@@ -19,7 +19,6 @@ from controlplane.domain.admission.flash_sale.policy import (
 )
 from controlplane.domain.errors import Retryable
 from gateway.admission.flash_sale.counter import SaleCounter
-from gateway.admission.flash_sale.forms_given import FormsGiven
 from gateway.admission.flash_sale.funnel import Layer
 from gateway.admission.flash_sale.host import SaleHost
 from gateway.admission.flash_sale.stock import Stock
@@ -264,49 +263,6 @@ async def test_who_is_faster_than_a_person_and_who_knows_no_code_buys_nothing(
             wrong = {**sent, "answer": "guess"}
             assert (await _asked(host, "order", "ann", **wrong))[1]["outcome"] == "challenge_failed"
             assert (await _asked(host, "order", "ann", **sent))[1]["outcome"] == "accepted"
-
-
-async def test_a_sale_of_the_same_name_an_hour_later_begins_anew() -> None:
-    now_s, state = time.time(), in_memory(time.monotonic)
-    first = FlashSalePolicy(
-        item="phone",
-        stock=1,
-        opens_at_s=now_s,
-        ends_at_s=now_s + 600,
-        orders_url="http://127.0.0.1:9/orders",
-    )
-    sold = Stock("phones", first, state)
-    assert await sold.take("ann")
-    await sold.begin()
-    await sold.sell_out()
-    again = replace(first, opens_at_s=now_s + 3_600, ends_at_s=now_s + 4_200)
-    later = Stock("phones", again, state)
-    await later.begin()
-    assert not await later.look()
-    assert await later.take("bob")
-
-
-async def test_a_node_that_restarts_gives_out_no_second_quota(tmp_path: Path) -> None:
-    async with shop_server(left=2) as shop:
-        policy = _policy(shop, forms_per_node=2, interval_s=0.0)
-        async with _node(policy, tmp_path) as host:
-            _open(host)
-            _, form, _ = await _asked(host, "form", "ann")
-            await _asked(host, "form", "ann")
-        async with _node(policy, tmp_path) as host:
-            _open(host)
-            assert [(await _asked(host, "form", user))[0] for user in ("bob", "eve")] == [200, 410]
-            sent = {"ticket": form["ticket"]}
-            assert (await _asked(host, "order", "ann", **sent))[1]["outcome"] == "accepted"
-        # Another sale of the name begins anew; and where nothing can be kept the sale goes on.
-        later = replace(policy, opens_at_s=policy.opens_at_s + 0.5)
-        (kept,) = tmp_path.glob("forms-*")
-        assert (kept.stat().st_size, kept.stat().st_mode & 0o777) == (2, 0o600)
-        (tmp_path / "file").write_text("")
-        for folder in (tmp_path, tmp_path / "file"):
-            given = FormsGiven("phones", later, folder)
-            assert given.before() == 0
-            given.one_more()
 
 
 async def test_an_order_that_the_shop_refuses_gives_its_part_back(tmp_path: Path) -> None:
