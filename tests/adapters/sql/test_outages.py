@@ -65,7 +65,11 @@ async def on_the_writer(stores: SqlStores, statement: str) -> None:
 async def test_locked_by_another_process(stores: SqlStores, tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / "signalbox.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    assert await refused(stores) is Reason.LOCKED
+    reason = await refused(stores)
+    for _ in range(4):
+        # A machine that has no time for us is at the deadline before the lock has been waited for.
+        reason = reason if reason is not Reason.DEADLINE else await refused(stores)
+    assert reason is Reason.LOCKED
     assert await actions(stores) == ["before"]
     other.execute("ROLLBACK")
     other.close()
