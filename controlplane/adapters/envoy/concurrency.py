@@ -6,6 +6,7 @@ switched off, and the service's routes switch it on. Its numbers come by themsel
 a push of routes or a new listener would begin to learn again.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 
 from envoy.config.core.v3 import base_pb2
@@ -69,7 +70,7 @@ def _controller(policy: AdaptiveConcurrencyPolicy) -> pb2.AdaptiveConcurrency:
     """The policy in Envoy's words, with its least response time as it was declared: what Envoy
     measures by itself refuses most requests while it does.
     """
-    least_ms = policy.least_ms or 0.0
+    fixed_ms, buffer = _without_queue(policy)
     gradient = pb2.GradientControllerConfig(
         sample_aggregate_percentile=percent_pb2.Percent(value=MEDIAN_PERCENT)
     )
@@ -77,11 +78,20 @@ def _controller(policy: AdaptiveConcurrencyPolicy) -> pb2.AdaptiveConcurrency:
     limits.max_concurrency_limit.CopyFrom(UInt32Value(value=policy.most))
     limits.concurrency_update_interval.CopyFrom(milliseconds(round(policy.window_s * 1000)))
     least = gradient.min_rtt_calc_params
-    least.fixed_value.FromMicroseconds(max(1, round(least_ms * 1000)))
+    least.fixed_value.FromMilliseconds(fixed_ms)
     least.min_concurrency.CopyFrom(UInt32Value(value=policy.least))
-    least.buffer.CopyFrom(percent_pb2.Percent(value=min(100.0, 100.0 * policy.tolerance)))
+    least.buffer.CopyFrom(percent_pb2.Percent(value=100.0 * buffer))
     return pb2.AdaptiveConcurrency(
         gradient_controller_config=gradient,
         enabled=base_pb2.RuntimeFeatureFlag(default_value=BoolValue(value=True)),
         concurrency_limit_exceeded_status=http_status_pb2.HttpStatus(code=policy.status),
     )
+
+
+def _without_queue(policy: AdaptiveConcurrencyPolicy) -> tuple[int, float]:
+    """The response time that is still no queue, as Envoy takes it: whole milliseconds, 1 or more
+    (0 would mean that it measures), and a share of 0..1 above them."""
+    least_ms = policy.least_ms or 0.0
+    most_ms = (1.0 + policy.tolerance) * least_ms
+    fixed_ms = max(1, math.floor(least_ms), math.ceil(most_ms / 2))
+    return fixed_ms, max(0.0, most_ms / fixed_ms - 1.0)

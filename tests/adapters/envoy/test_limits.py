@@ -90,10 +90,33 @@ def test_what_is_declared_of_a_learned_limit_is_what_envoy_is_told() -> None:
     assert name == f"concurrency:{one.service}"
     gradient = found.gradient_controller_config
     least, limits = gradient.min_rtt_calc_params, gradient.concurrency_limit_params
-    assert least.fixed_value.ToMicroseconds() == 12_500
+    assert least.fixed_value.ToMicroseconds() == 12_000
     assert (least.min_concurrency.value, limits.max_concurrency_limit.value) == (4, 90)
     assert limits.concurrency_update_interval.ToMilliseconds() == 500
-    assert least.buffer.value == pytest.approx(40.0)
+    assert 12 * (1 + least.buffer.value / 100) == pytest.approx(1.4 * 12.5)
     assert found.concurrency_limit_exceeded_status.code == 429
     (stand_in,) = concurrency_filters([one.service])
     assert stand_in.disabled
+
+
+@pytest.mark.parametrize(
+    ("least_ms", "tolerance", "fixed_ms", "most_ms"),
+    [
+        (10.0, 0.25, 10, 12.5),
+        (10.0, 10.0, 55, 110.0),
+        (1.5, 0.0, 1, 1.5),
+        # Less than a millisecond is one: Envoy knows no less.
+        (0.4, 0.25, 1, 1.0),
+        (0.001, 0.0, 1, 1.0),
+    ],
+)
+def test_a_learned_limit_bears_what_was_declared(
+    least_ms: float, tolerance: float, fixed_ms: int, most_ms: float
+) -> None:
+    learned = AdaptiveConcurrencyPolicy(least_ms=least_ms, tolerance=tolerance)
+    service = snapshot(SMALL, 1).content.endpoints.services[0]
+    ((_, found),) = controllers([replace(service, limit=ServiceLimit(adaptive=learned))])
+    least = found.gradient_controller_config.min_rtt_calc_params
+    assert least.fixed_value.ToMicroseconds() == 1_000 * fixed_ms
+    assert 0.0 <= least.buffer.value <= 100.0
+    assert fixed_ms * (1 + least.buffer.value / 100) == pytest.approx(most_ms)
