@@ -18,6 +18,7 @@ from controlplane.adapters.haproxy.table import EVERY_HOST, Table, compiled
 from controlplane.adapters.haproxy.targets import NO_ROUTE, Target, service_section
 from controlplane.domain.admission.agent_door import unasked
 from controlplane.domain.instances.backups import late_standbys
+from controlplane.domain.instances.unlimited import unlearned
 from controlplane.domain.instances.unrepeated import unbudgeted
 from controlplane.domain.policy_limits import source_limits
 from controlplane.domain.routing.compiling.selection import crowded
@@ -88,6 +89,7 @@ def render(
             *unasked(group.name, group.agent, "HAProxy"),
             *late_standbys(((r.service, r.weights) for r in content.reaches.values()), "HAProxy"),
             *unbudgeted((r.service for r in content.reaches.values()), "HAProxy"),
+            *unlearned((r.service for r in content.reaches.values()), "HAProxy"),
         ),
     )
 

@@ -17,6 +17,7 @@ from controlplane.adapters.nginx.table import NO_ROUTE, HostTable, Table
 from controlplane.adapters.nginx.tests import named_first
 from controlplane.adapters.nginx.upstreams import Upstreams
 from controlplane.domain.admission.agent_door import unasked
+from controlplane.domain.instances.unlimited import unlearned
 from controlplane.domain.policy_limits import source_limits
 from controlplane.domain.routing.compiling.selection import crowded
 from controlplane.domain.routing.matching.request import STICKY_COOKIE
@@ -83,6 +84,7 @@ def render(
             *upstreams.without_standby(),
             *upstreams.without_bound(),
             *upstreams.without_sessions(),
+            *unlearned(snapshot.content.endpoints.services, "nginx"),
             *access_notes(section, entry),
             *unasked(group.name, group.agent, "nginx"),
         ),

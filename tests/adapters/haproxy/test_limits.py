@@ -10,6 +10,7 @@ import pytest
 from benchmarks.free_ports import free_ports
 from controlplane.adapters.haproxy import limits
 from controlplane.adapters.haproxy.render import HaproxyOptions, render
+from controlplane.domain.admission.adaptive_concurrency import AdaptiveConcurrencyPolicy
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.snapshot import ServiceLimit
 from tests.servers import proxies as live_proxies
@@ -60,6 +61,13 @@ def test_each_address_has_a_rate() -> None:
     assert lines[0].startswith("http-request track-sc2 src table a.web if ")
     assert lines[2] == "http-request deny deny_status 429 if { sc2_gpc0_rate ge 3 }"
     assert "sc2" not in sections["s.free"]
+
+
+def test_a_limit_that_is_to_be_learned_is_told() -> None:
+    limit = ServiceLimit(adaptive=AdaptiveConcurrencyPolicy(least_ms=20.0))
+    artifact = render(limited((80, 81), limit), HaproxyOptions(group=GROUP))
+    told = [note.subject for note in artifact.notes if note.code == "limit_not_expressible"]
+    assert told == ["service/web"]
 
 
 def test_every_section_of_the_service_counts_and_no_other() -> None:

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.free_ports import free_ports
 from controlplane.adapters.nginx.limits import Limits
 from controlplane.adapters.nginx.render import NginxOptions, render
+from controlplane.domain.admission.adaptive_concurrency import AdaptiveConcurrencyPolicy
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.snapshot import ServiceLimit
 from tests.servers import proxies as live_proxies
@@ -73,6 +74,13 @@ def test_each_address_has_a_rate() -> None:
     assert 'location "/" { limit_req zone=a.web burst=2 nodelay;' in text
     assert text.count("map $binary_remote_addr $sb_client {") == 1
     assert text.count("zone=a.free") == 0
+
+
+def test_a_limit_that_is_to_be_learned_is_told() -> None:
+    limit = ServiceLimit(adaptive=AdaptiveConcurrencyPolicy(least_ms=20.0))
+    artifact = render(limited((80, 81), limit), NginxOptions(group=GROUP))
+    told = [note.subject for note in artifact.notes if note.code == "limit_not_expressible"]
+    assert told == ["service/web"]
 
 
 def test_every_location_of_the_service_counts_and_no_other() -> None:
