@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 
 from controlplane.domain.admission.policy import Mode, Policy, PolicyKind
 from controlplane.domain.findings import Observation, Severity
+from controlplane.domain.policy_breakers import breakers
 from controlplane.domain.policy_limits import service_limits, source_limits
 from controlplane.domain.routing.callers.authorization import declared_id
 from controlplane.domain.routing.route import Route
@@ -35,7 +36,8 @@ def unenforced(content: Content, agents: Collection[str]) -> Iterator[Observatio
 
 
 def _native(policy: Policy) -> bool:
-    return bool(service_limits([policy]) or source_limits([policy]))
+    one = (policy,)
+    return bool(service_limits(one) or source_limits(one) or breakers(one))
 
 
 def _concerned(

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.domain.admission.circuit_breaker import CircuitBreakerPolicy
 from controlplane.domain.admission.policy import Attachment, Mode, Policy
 from controlplane.domain.admission.presets import preset
 from controlplane.domain.admission.protection import ProtectionPolicy
@@ -27,6 +28,7 @@ ROUTES = (
     Route(id="admin", service="tickets", gateways=("inner",), path=PathMatch(value="/admin")),
 )
 EDGE = Policy(name="p", protection=ProtectionPolicy())
+WHOLE = Attachment(services=("tickets",))
 EVERY = ["edge", "inner", "other"]
 
 
@@ -77,9 +79,9 @@ def test_where_others_have_an_agent_it_is_for_information() -> None:
     [
         replace(EDGE, mode=Mode.OBSERVE),
         Policy(name="p", regional_overflow=RegionalOverflowPolicy()),
-        Policy(
-            name="p", rate_limit=RateLimitPolicy(), attachment=Attachment(services=("tickets",))
-        ),
+        Policy(name="p", rate_limit=RateLimitPolicy(), attachment=WHOLE),
+        Policy(name="p", rate_limit=RateLimitPolicy(key=("source",)), attachment=WHOLE),
+        Policy(name="p", circuit_breaker=CircuitBreakerPolicy(), attachment=WHOLE),
     ],
 )
 def test_what_needs_no_agent_is_not_said(policy: Policy) -> None:
