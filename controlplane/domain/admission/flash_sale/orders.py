@@ -42,7 +42,7 @@ class Orders:
     Attributes:
         batch: how many go at once.
         most: how many may wait, those under way among them.
-        sold_out: nothing is left; stays true until `restock`.
+        sold_out: nothing is left. It stays so: more stock is another policy, with orders anew.
     """
 
     batch: int
@@ -84,10 +84,6 @@ class Orders:
         left = tuple(self._waiting.values())
         self._waiting.clear()
         return left
-
-    def restock(self) -> None:
-        """There is something to sell again: a reviewed correction of the stock."""
-        self.sold_out = False
 
     def __len__(self) -> int:
         """How many have no answer yet."""

@@ -50,8 +50,6 @@ def test_sold_out_answers_all_that_wait_without_the_shop() -> None:
     assert orders.next_batch() == under_way
     orders.succeeded()
     assert orders.next_batch() == ()
-    orders.restock()
-    assert orders.add(_order(3)) is Entry.QUEUED
 
 
 @given(st.lists(st.sampled_from(["add", "next", "succeeded", "sell_out"]), max_size=60))
