@@ -9,7 +9,7 @@ from aiohttp.http_exceptions import PayloadEncodingError
 from multidict import CIMultiDict
 
 from gateway.admission.enforcing import Answer, Headers
-from gateway.proxy.answers import problem
+from gateway.proxy.answers import Streamed, problem
 from gateway.proxy.head import Judged
 from gateway.proxy.options import ProxyOptions
 
@@ -112,9 +112,7 @@ async def download(
             closed, so that half an answer is not taken for a whole one.
         ClientGone: the client is gone, or takes nothing for too long.
     """
-    answer = web.StreamResponse(
-        status=upstream.status, reason=upstream.reason, headers=CIMultiDict(headers)
-    )
+    answer = Streamed(status=upstream.status, reason=upstream.reason, headers=CIMultiDict(headers))
     await answer.prepare(client)
     try:
         async for piece in upstream.content.iter_any():

@@ -48,6 +48,25 @@ async def test_pipelined_requests_are_answered_in_order(tmp_path: Path) -> None:
         assert re.findall(rb"\r\n\r\n(/.)", got) == [b"/a", b"/b"]
 
 
+async def test_an_answer_has_the_type_and_the_server_that_the_upstream_named(
+    tmp_path: Path,
+) -> None:
+    # A type of the library's would make browsers download a page that named none.
+    async with site(tmp_path) as made:
+        assert b"content-type" not in (await made.ask(GET)).lower()
+    kept = Answer(status=200, headers=(("Server", "shop/1"),), body=b"ok")
+    decision = Decision(verdict=Verdict.ANSWER, reason="fresh", status=200)
+
+    async def cached(asked: Asked) -> Ruling:
+        return Ruling(decision=decision, answer=kept)
+
+    async with site(tmp_path, rule=cached) as made:
+        head = (await made.ask(GET)).lower()
+    assert b"content-type" not in head
+    assert head.count(b"server:") == 1
+    assert b"server: shop/1" in head
+
+
 async def test_an_upstream_that_is_not_there_or_says_nothing(tmp_path: Path) -> None:
     async def silent(request: bytes, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
