@@ -133,6 +133,7 @@ async def waves(size: Size) -> dict[str, float]:
     for turn in range(size.turns):
         requests = traffic(size.wave, FIRST_SEED + turn)
         for name, mode in (("on", Mode.ENFORCE), ("off", Mode.OBSERVE)):
+            command.told(f"wave {turn + 1} of {size.turns}, filter {name}")
             got = await played(requests, mode)
             for key, figure in _told(got).items():
                 figures.setdefault(f"{key}_{name}", []).append(figure)

@@ -5,6 +5,7 @@ Called by the `main` of each. `--quick` ends within 50 s; `--json` ends the outp
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping
 
 
@@ -23,6 +24,11 @@ def parser(description: str | None, *, quick: str) -> argparse.ArgumentParser:
 def options(description: str | None, *, quick: str) -> argparse.Namespace:
     """What was asked for: `quick` and `json`."""
     return parser(description, quick=quick).parse_args()
+
+
+def told(words: str) -> None:
+    """Say on standard error how far it is, so that whoever waits sees life; no figure."""
+    print(words, file=sys.stderr, flush=True)
 
 
 def end(given: argparse.Namespace, name: str, figures: Mapping[str, float]) -> None:

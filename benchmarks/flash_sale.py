@@ -77,11 +77,13 @@ async def measure(folder: Path, size: Size) -> dict[str, float]:
         before_ms = await ordinary.round(size.ordinary_s)
         during_ms: list[float] = []
         for stock in size.stocks:
+            command.told(f"a sale of {stock}")
             sale = Sale(item=f"item-{stock}", stock=stock)
             opens_at_s = await declare(site, sale, size)
             visits = asyncio.create_task(visited(ordinary, opens_at_s))
             played.append(await play(site, sale, opens_at_s, size))
             during_ms += await visits
+        command.told("a sale with faults, and one without nodes")
         broken = Sale(item=BROKEN, stock=BROKEN_STOCK)
         opens_at_s = await declare(site, broken, size)
         striking = asyncio.create_task(strike(site, opens_at_s))

@@ -76,6 +76,7 @@ async def _played(parts: Site, plan: Plan) -> tuple[list[Look], Figures]:
         for users in plan.users
         for service in (BARE, PROTECTED)
     ]
+    command.told("faults: no Redis, a killed holder, an upstream that is down")
     away = {"without_redis": float(parts.away())}
     faults = await killed_holder(parts) | await upstream_down(parts)
     return looks, figures_of(looks) | away | faults
@@ -83,6 +84,7 @@ async def _played(parts: Site, plan: Plan) -> tuple[list[Look], Figures]:
 
 async def look(parts: Site, plan: Plan, users: int, service: str) -> Look:
     """One crowd at one service."""
+    command.told(f"{users} users, {service}")
     crowd = Crowd(
         users=users,
         ports=parts.ports,
@@ -184,7 +186,8 @@ def figures_of(looks: Sequence[Look]) -> Figures:
 def table(looks: Sequence[Look]) -> str:
     """One line for each crowd."""
     names = "".join(f"{'<= ' + name:>10}" for name in LIMITS_S)
-    lines = [f"{'users':>6} {'service':10}{names} {'upstream':>10} {'most':>6} {'of one':>7}"]
+    says = "answers/s within a time; fetches/s upstream, most at once, most at once of one read"
+    lines = [says, f"{'users':>6} {'service':10}{names} {'upstream':>10} {'most':>6} {'of one':>7}"]
     for one in looks:
         rates = "".join(f"{one.seen.good_rps(limit):10.0f}" for limit in LIMITS_S.values())
         load = one.upstream["answered"] / one.seen.seconds_s

@@ -113,6 +113,7 @@ async def played(plan: Plan, parts: Running) -> Table:
         for kind in KINDS:
             if users in counts[kind]:
                 await calm(parts)
+                command.told(f"{users} users, {kind}")
                 table[kind, users] = await crowd(ports[kind], users, SESSIONS)
     return table
 
@@ -153,6 +154,7 @@ def modeled(played_with: Iterable[int]) -> Figures:
 async def halved(parts: Running) -> Figures:
     """The site's own response time before and after its speed is halved, against the target."""
     await calm(parts)
+    command.told("the site at half its speed")
     period_s = UPDATE_S * parts.scale
     target_s = SERVICE_S * TARGET_OF_SERVICE * parts.scale
     users = asyncio.create_task(steady(parts.session, STEADY_USERS))

@@ -104,6 +104,7 @@ async def classes(size: Size) -> dict[str, float]:
     figures: dict[str, float] = {}
     lasts_s = size.settle_s + size.classes_s
     for name, spec in _ways(size, CLASSES, None):
+        command.told(f"classes{name}")
         policy = None if spec is None else Policy(name="classes", priority_shedding=spec)
         async with _site(policy) as made:
             got = await asked(made.url, lasts_s, OVERLOAD * CAPACITY_RPS)
