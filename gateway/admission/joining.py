@@ -26,6 +26,8 @@ class Joined:
 
     def add(self, ruling: Ruling) -> None:
         """One that lets it go on."""
+        if ruling is ADMITTED_RULING:
+            return
         self.request_headers += ruling.request_headers
         self.response_headers += ruling.response_headers
         if ruling.ended is not None:
@@ -33,8 +35,9 @@ class Joined:
         if self.copied is None:
             # One is enough: two policies that keep the same answers are one too many.
             self.copied = ruling.copied
-        limits = (self.most_body_bytes, ruling.most_body_bytes)
-        self.most_body_bytes = min((one for one in limits if one is not None), default=None)
+        most = ruling.most_body_bytes
+        if most is not None and (self.most_body_bytes is None or most < self.most_body_bytes):
+            self.most_body_bytes = most
 
     def end(self, outcome: Outcome) -> None:
         """Tell everybody what became of it."""

@@ -17,6 +17,7 @@ from controlplane.domain.admission.policy import Mode, Policy, PolicyKind, in_or
 from controlplane.domain.errors import Retryable
 from gateway.admission.away import Unmade, without_judgment, without_state
 from gateway.admission.enforcing import Enforcer, Outcome, Ruling
+from gateway.admission.first_step import Ready, begun
 from gateway.admission.joining import Joined
 from gateway.admission.registry import Maker
 from gateway.admission.surroundings import Surroundings
@@ -177,8 +178,11 @@ def _unmade(policy: Policy) -> Placed | None:
 async def _answer(placed: Placed, asked: Asked, ends_s: float | None) -> tuple[Ruling, str]:
     """What an enforcer says, and why it says so without shared state ("": it had it)."""
     try:
+        step = begun(placed.enforcer.rule(asked))
+        if isinstance(step, Ready):
+            return step.result, ""
         async with asyncio.timeout_at(ends_s):
-            return await placed.enforcer.rule(asked), ""
+            return await step, ""
     except Retryable as error:
         return without_state(placed.policy, placed.enforcer, asked), error.code
     except TimeoutError:

@@ -99,5 +99,7 @@ class RateLimiting:
         return key(self._name, "rate", *counted(self._spec, asked))
 
     def _ruled(self, asked: Asked, taken: Taken) -> Ruling:
-        facts = RateFacts(taken=taken.taken, retry_after_s=taken.retry_after_s)
+        if taken.taken:
+            return ADMITTED_RULING
+        facts = RateFacts(taken=False, retry_after_s=taken.retry_after_s)
         return Ruling(decision=decide(self._spec, asked, facts))

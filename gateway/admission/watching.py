@@ -63,15 +63,19 @@ class CountsAndLines:
             ("policy", "cause"),
             registry=registry,
         )
+        # To find a counter by its labels costs more than to count.
+        self._counted: dict[tuple[str, ...], Counter] = {}
         self._monotonic_s = monotonic_s
         self._second = 0
         self._lines = 0
 
     def decided(self, said: Said, asked: Asked) -> None:
         decision = said.decision
-        self._decisions.labels(
-            said.policy, said.kind.value, said.mode.value, decision.verdict.value, decision.reason
-        ).inc()
+        labels = (said.policy, said.kind, said.mode, decision.verdict, decision.reason)
+        counted = self._counted.get(labels)
+        if counted is None:
+            counted = self._counted[labels] = self._decisions.labels(*labels)
+        counted.inc()
         if said.fell_back:
             self._fallbacks.labels(said.policy, said.fell_back).inc()
         if decision.verdict not in SERVED and self._may_write():

@@ -6,6 +6,7 @@ and would let a whole burst through on top of what went before: for the time tha
 flow in, a request therefore needs a token of both.
 """
 
+import functools
 import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ MOST_AGENTS = 10_000
 MOST_KEY_PARTS = 4
 # A client has a whole network of this size in IPv6, and would have as many limits as addresses.
 CLIENT_NETWORK_BITS = 64
+# Addresses whose network is remembered.
+MOST_NETWORKS = 4_096
 # The usual burst, in seconds of the rate.
 BURST_S = 0.1
 
@@ -129,16 +132,20 @@ def decide(policy: RateLimitPolicy, asked: Asked, facts: RateFacts) -> Decision:
 
 def client(source: str) -> str:
     """The network that stands for a client: his address, in IPv6 his 64 bits."""
+    return _network(source) if ":" in source else source
+
+
+# Each policy that counts by address asks for that of the same request.
+@functools.lru_cache(maxsize=MOST_NETWORKS)
+def _network(source: str) -> str:
     try:
-        address = ipaddress.ip_address(source)
+        address = ipaddress.IPv6Address(source)
     except ValueError:
         return source
-    if isinstance(address, ipaddress.IPv6Address):
-        mapped = address.ipv4_mapped
-        if mapped is not None:
-            return str(mapped)
-        return str(ipaddress.ip_network((address, CLIENT_NETWORK_BITS), strict=False))
-    return source
+    mapped = address.ipv4_mapped
+    if mapped is not None:
+        return str(mapped)
+    return str(ipaddress.ip_network((address, CLIENT_NETWORK_BITS), strict=False))
 
 
 PARTS: Mapping[str, Callable[[Asked], str]] = {

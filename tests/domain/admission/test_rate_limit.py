@@ -65,6 +65,7 @@ def test_without_a_key_all_are_counted_together_and_an_unknown_user_by_his_addre
         ("::ffff:192.0.2.7", "192.0.2.7"),
         ("", ""),
         ("unix", "unix"),
+        ("unix:", "unix:"),
     ],
 )
 def test_a_client_of_ipv6_is_his_network(source: str, named: str) -> None:
