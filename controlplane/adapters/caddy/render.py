@@ -30,6 +30,7 @@ from controlplane.adapters.caddy.normal_form import RAW
 from controlplane.adapters.caddy.table import tables
 from controlplane.adapters.caddy.upstreams import Upstreams
 from controlplane.domain.admission.agent_door import unasked
+from controlplane.domain.policy_breakers import unkept
 from controlplane.domain.routing.callers.policies import REMOVED_HEADERS
 from controlplane.domain.routing.certificate_notes import certificate_notes
 from controlplane.domain.routing.matching.request import REQUEST_ID, STICKY_COOKIE
@@ -101,6 +102,7 @@ def render(
             *upstreams.notes(),
             *certificate_notes(section.routes, ports),
             *unasked(group.name, group.agent, "Caddy"),
+            *unkept(snapshot.content, "Caddy"),
         ),
     )
 

@@ -32,7 +32,7 @@ from controlplane.domain.admission.native_tickets import checked_queue, is_all
 from controlplane.domain.admission.policy import Policy
 from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.instances.placement import EVERY_VERSION, versions
-from controlplane.domain.policy_breakers import breakers
+from controlplane.domain.policy_breakers import breakers, kept_in_part
 from controlplane.domain.policy_limits import source_limits
 from controlplane.domain.snapshot import Section, ServiceEndpoints, Snapshot, WeightSet
 from controlplane.domain.topology import EVERYWHERE
@@ -79,7 +79,7 @@ class Renderer:
             revision=snapshot.revision,
             version=snapshot.version,
             parts=parts,
-            notes=(*notes, *missing, *unchecked),
+            notes=(*notes, *missing, *unchecked, *kept_in_part(snapshot.content, "Envoy")),
             snapshot=snapshot,
         )
 

@@ -20,6 +20,7 @@ from controlplane.domain.admission.agent_door import unasked
 from controlplane.domain.instances.backups import late_standbys
 from controlplane.domain.instances.unlimited import unlearned
 from controlplane.domain.instances.unrepeated import unbudgeted
+from controlplane.domain.policy_breakers import unkept
 from controlplane.domain.policy_limits import source_limits
 from controlplane.domain.routing.compiling.selection import crowded
 from controlplane.domain.snapshot import Snapshot
@@ -87,6 +88,7 @@ def render(
             *crowded(table.crowded, HAPROXY),
             *access_notes(section, group),
             *unasked(group.name, group.agent, "HAProxy"),
+            *unkept(snapshot.content, "HAProxy"),
             *late_standbys(((r.service, r.weights) for r in content.reaches.values()), "HAProxy"),
             *unbudgeted((r.service for r in content.reaches.values()), "HAProxy"),
             *unlearned((r.service for r in content.reaches.values()), "HAProxy"),

@@ -18,6 +18,7 @@ from controlplane.adapters.nginx.tests import named_first
 from controlplane.adapters.nginx.upstreams import Upstreams
 from controlplane.domain.admission.agent_door import unasked
 from controlplane.domain.instances.unlimited import unlearned
+from controlplane.domain.policy_breakers import unkept
 from controlplane.domain.policy_limits import source_limits
 from controlplane.domain.routing.compiling.selection import crowded
 from controlplane.domain.routing.matching.request import STICKY_COOKIE
@@ -87,6 +88,7 @@ def render(
             *unlearned(snapshot.content.endpoints.services, "nginx"),
             *access_notes(section, entry),
             *unasked(group.name, group.agent, "nginx"),
+            *unkept(snapshot.content, "nginx"),
         ),
     )
 

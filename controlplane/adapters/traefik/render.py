@@ -16,6 +16,7 @@ from controlplane.adapters.traefik.table import HTTP, HTTPS, Compiler
 from controlplane.adapters.traefik.upstreams import Upstreams
 from controlplane.domain.admission.agent_door import unasked
 from controlplane.domain.findings import Observation, Severity
+from controlplane.domain.policy_breakers import unkept
 from controlplane.domain.routing.certificate_notes import certificate_notes
 from controlplane.domain.routing.tls import Certificate, tls_hosts
 from controlplane.domain.snapshot import RoutesSection, Snapshot
@@ -80,6 +81,7 @@ def render(snapshot: Snapshot, options: TraefikOptions) -> Artifact:
         notes=(
             *selection.notes,
             *unasked(group.name, group.agent, "Traefik"),
+            *unkept(snapshot.content, "Traefik"),
             *upstreams.notes(),
             *certificate_notes(section.routes, ports),
             *_shared(certificates),
