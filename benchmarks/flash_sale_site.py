@@ -95,11 +95,14 @@ class SaleSite:
         )
 
     async def funnel(self, sale: str) -> dict[tuple[str, str], int]:
-        """(layer, outcome) -> requests that were answered there, over all nodes that are up."""
+        """(layer, outcome) -> requests that were answered there, over all nodes."""
         found: dict[tuple[str, str], int] = {}
         async with httpx.AsyncClient(trust_env=False) as http:
             for node in self.nodes:
-                answer = await http.get(f"http://127.0.0.1:{node.status}/metrics")
+                url = f"http://127.0.0.1:{node.status}"
+                # One that was killed in the sale may still be on its way.
+                await _until(partial(http.get, f"{url}/healthz"), f"node {node.number} is up")
+                answer = await http.get(f"{url}/metrics")
                 for labels, count in _counts(answer.text, "signalbox_sale_answers_total"):
                     if labels["sale"] == sale:
                         key = (labels["layer"], labels["outcome"])
