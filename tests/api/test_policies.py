@@ -117,6 +117,44 @@ async def test_a_dry_run_tells_who_says_what_and_changes_nothing(
     assert "escaped slash" in found["refused"]
 
 
+async def test_a_draft_is_asked_in_place_of_its_namesake_and_not_published(
+    house: House, operator: httpx.AsyncClient
+) -> None:
+    await written(house, operator, "edge")
+    draft = (
+        "policies:\n"
+        "- {name: edge, mode: off, protection: {}}\n"
+        "- {name: new, protection: {blocked_paths: [{value: /tickets}]}}\n"
+    )
+    found = await decided(operator, source="192.0.2.9", policies=draft)
+    assert (found["decision"]["policy"], found["decision"]["reason"]) == ("new", "path_blocked")
+    assert [(one["policy"], one["effect"]) for one in found["said"]] == [
+        ("edge", "off"),
+        ("new", "decides"),
+    ]
+    found = await decided(operator, source="192.0.2.9")
+    assert [one["policy"] for one in found["said"]] == ["edge"]
+
+
+@pytest.mark.parametrize(
+    ("draft", "code", "words"),
+    [
+        ("policies:\n- {name: a, protection: {most: 1}}\n", "fleet_invalid", "line 2"),
+        ("policies:\n- {name: a, rate_limit: {key: [shoe]}}\n", "policy_invalid", "policy a: "),
+        ("datacenters: []\n", "fleet_invalid", "policies"),
+        ("", "fleet_invalid", "policies"),
+        ("[", "fleet_unreadable", "line"),
+    ],
+)
+async def test_what_is_wrong_in_a_draft_is_told_with_its_place(
+    operator: httpx.AsyncClient, house: House, draft: str, code: str, words: str
+) -> None:
+    await house.tick()
+    answer = await operator.post("/v1/policies:decide", json={"path": "/", "policies": draft})
+    assert (answer.status_code, answer.json()["code"]) == (422, code), answer.text
+    assert words in answer.text
+
+
 @pytest.mark.parametrize(
     ("state", "words"),
     [

@@ -71,6 +71,14 @@ def test_a_dry_run_shows_who_says_what(declared: Run, server: Server, tmp_path: 
     assert declared("policies", "decide", "--url", "shop").code == 2
 
 
+def test_a_dry_run_takes_a_file_that_is_not_published(declared: Run, tmp_path: Path) -> None:
+    file = tmp_path / "draft.yaml"
+    file.write_text("policies:\n- {name: new, protection: {blocked_methods: [GET]}}\n", "utf-8")
+    lines = said(declared("policies", "decide", "--url", "/cart", "-f", str(file)))
+    assert "policy: new" in lines
+    assert "new" not in declared("policies", "list").out
+
+
 def test_a_policy_that_is_held_is_called_one(declared: Run, tmp_path: Path) -> None:
     file = tmp_path / "fleet.yaml"
     queue = "policies: [{name: edge.waiting, session_queue: {}}]\n"

@@ -7,11 +7,12 @@ from controlplane.api.fleet_document.findings import Enough, Findings
 from controlplane.api.fleet_document.lookalikes import forms
 from controlplane.api.fleet_document.nodes import Scalar, Table, compose
 from controlplane.api.fleet_document.policies.policy import addressed_policy
-from controlplane.api.fleet_document.reading import Place
+from controlplane.api.fleet_document.reading import Place, fields
 from controlplane.api.fleet_document.routes import Surroundings, addressed_route
-from controlplane.api.fleet_document.sections import fleet
+from controlplane.api.fleet_document.sections import admission_policies, fleet
 from controlplane.api.fleet_document.zones import check_zones
-from controlplane.domain.admission.policy import Policy
+from controlplane.domain.admission.policy import Policy, check_policy
+from controlplane.domain.errors import Invalid
 from controlplane.domain.fleet_order import normalized
 from controlplane.domain.routing.route import Route
 from controlplane.domain.topology import Fleet
@@ -84,6 +85,28 @@ def parse_policy(text: str, name: str, fleet: Fleet) -> Policy:
                     f"addressed as {name}, which looks like policy {other.name}",
                 )
     findings.raise_if_any()
+    return parsed
+
+
+def parse_policies(text: str) -> tuple[Policy, ...]:
+    """Read a file that has `policies` only, as a fleet file has them.
+
+    Raises:
+        Invalid: as `parse`; `policy_invalid` with the policy's name for one that can be read and
+            not carried out.
+    """
+    findings = Findings()
+    parsed: tuple[Policy, ...] = ()
+    with suppress(Enough):
+        root = compose(text, findings) or Table(line=1, column=1, entries=(), size=1)
+        entries = fields(Place(node=root, path="", findings=findings), ("policies",))
+        parsed = entries.required("policies", admission_policies, ())
+    findings.raise_if_any()
+    for policy in parsed:
+        try:
+            check_policy(policy)
+        except Invalid as error:
+            raise Invalid(error.code, f"policy {policy.name}: {error.message}") from error
     return parsed
 
 

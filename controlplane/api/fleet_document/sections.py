@@ -31,6 +31,7 @@ from controlplane.api.fleet_document.routes import Surroundings, routes, whiteli
 from controlplane.api.fleet_document.services import service
 from controlplane.api.fleet_document.sources import source
 from controlplane.api.fleet_document.zones import certificate, check_zones, zone
+from controlplane.domain.admission.policy import Policy
 from controlplane.domain.routing.callers.policies import CallerMethod
 from controlplane.domain.topology import Datacenter, Fleet, GatewayGroup, Pool, Role
 
@@ -99,11 +100,16 @@ def fleet(place: Place, now_s: float = 0.0) -> Fleet:
         ),
         certificates=entries.optional("certificates", lambda at: _named(at, certificate), ()),
         zones=entries.optional("zones", lambda at: _named(at, zone), ()),
-        policies=entries.optional("policies", lambda at: _named(at, admission_policy), ()),
+        policies=entries.optional("policies", admission_policies, ()),
         metric_sources=entries.optional("metric_sources", lambda at: _named(at, source), ()),
     )
     check_zones(entries.places.get("routes", place), read)
     return read
+
+
+def admission_policies(place: Place) -> tuple[Policy, ...]:
+    """The list under `policies`, each name once."""
+    return _named(place, admission_policy)
 
 
 def _declared(root: Node, section: str, name_key: str = "name") -> Collection[str]:

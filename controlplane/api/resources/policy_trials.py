@@ -1,4 +1,4 @@
-"""POST /v1/policies:decide: what the published policies would say of a request.
+"""POST /v1/policies:decide: what policies would say of a request: the published ones, and drafts.
 
 A dry run: nothing is counted, and no gateway hears of it.
 """
@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from fastapi import Request as HttpRequest
 
 from controlplane.api.dependencies import Services, Viewer
+from controlplane.api.fleet_document.parsing import parse_policies
 from controlplane.api.published import check_group, known
 from controlplane.api.resources.route_match import with_draft
 from controlplane.api.wire.policies import DecideIn, DecideOut, DecisionOut, facts_of, said_of
@@ -59,6 +60,8 @@ def _decided(wanted: DecideIn, content: Content, routes: list[Route], now_s: flo
         user=wanted.user,
     )
     policies = {policy.name: policy for policy in content.admission.policies}
+    if wanted.policies is not None:
+        policies.update((policy.name, policy) for policy in parse_policies(wanted.policies))
     found = trial(policies.values(), asked, facts_of(policies, wanted.state))
     return DecideOut(
         route=asked.route or None,

@@ -23,6 +23,7 @@ from controlplane.engine.consumers.policy_reports import PolicyReport
 
 MOST_UNREADABLE = 100
 MOST_NUMBER = 2**63
+MOST_DRAFT = 1_000_000
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Words = Annotated[Text, Field(max_length=500)]
 State = Annotated[dict[str, dict[str, Any]], Field(max_length=100)]
@@ -64,13 +65,15 @@ class DecideIn(RequestIn):
     """A request, and what is known beside it.
 
     `state` gives facts of single policies by name; the others are asked as at their start. `time`
-    is now when it is left out.
+    is now when it is left out. `policies` is the text of a file with `policies:`, YAML or JSON:
+    those in it are asked as if they were published, in place of published ones of the same names.
     """
 
     region: Annotated[Text, Field(max_length=63)] = ""
     user: Annotated[Text, Field(max_length=255)] = ""
     time: Time | None = None
     state: State = Field(default_factory=dict)
+    policies: Annotated[Text, Field(max_length=MOST_DRAFT)] | None = None
 
 
 class DecisionOut(Wire):

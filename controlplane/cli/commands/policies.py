@@ -136,6 +136,12 @@ def decide(
     state: Annotated[
         Path | None, typer.Option("--state", help="YAML or JSON: policy -> facts of its kind.")
     ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file", "-f", help="Policies as if they were published; - is standard input."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Tell what the policies would say of a request; nothing is counted."""
@@ -150,6 +156,7 @@ def decide(
         "region": region,
         "user": user,
         "state": {} if state is None else read(state),
+        "policies": None if file is None else read_text(file, MOST_BYTES),
     }
     answer = connect(context).send("POST", f"{POLICIES}:decide", body=json_body(wanted))
     if as_json:
