@@ -15,6 +15,8 @@ from enum import StrEnum
 from controlplane.domain.admission.asking import ADMITTED, Asked, Decision, Verdict
 from controlplane.domain.errors import Invalid
 
+# A full bucket is kept for a time that a store can count in milliseconds.
+LEAST_RATE_RPS = 1e-6
 MOST_RATE_RPS = 10_000_000.0
 MOST_AGENTS = 10_000
 MOST_KEY_PARTS = 4
@@ -46,7 +48,7 @@ class RateLimitPolicy:
     """A limit.
 
     Attributes:
-        rate_rps: requests per second of one key, above 0, at most 10,000,000.
+        rate_rps: requests per second of one key, 0.000001 (one in eleven days) to 10,000,000.
         burst: requests that may come at once, 1..10,000,000; None is a tenth of a second's worth,
             at least 1.
         key: what is counted apart, up to 4 of `source`, `user`, `method`, `path`, `route`,
@@ -73,8 +75,9 @@ class RateFacts:
 
 def check_rate_limit(policy: RateLimitPolicy) -> None:
     """Raise Invalid `policy_invalid` for what cannot be carried out."""
-    if not 0 < policy.rate_rps <= MOST_RATE_RPS:
-        raise _invalid(f"rate_rps is {policy.rate_rps}: give more than 0, up to {MOST_RATE_RPS:g}")
+    if not LEAST_RATE_RPS <= policy.rate_rps <= MOST_RATE_RPS:
+        bounds = f"{LEAST_RATE_RPS:g}..{MOST_RATE_RPS:g}"
+        raise _invalid(f"rate_rps is {policy.rate_rps}: give {bounds}")
     if policy.burst is not None and not 1 <= policy.burst <= MOST_RATE_RPS:
         raise _invalid(f"burst is {policy.burst}: give 1..{MOST_RATE_RPS:g}")
     if not 1 <= policy.agents <= MOST_AGENTS:

@@ -101,6 +101,7 @@ def test_what_has_no_token_is_told_when_it_will() -> None:
     ("values", "words"),
     [
         ({"rate_rps": 0.0}, "rate_rps is 0.0"),
+        ({"rate_rps": 1e-300}, "rate_rps is 1e-300: give 1e-06"),
         ({"rate_rps": math.inf}, "rate_rps is inf"),
         ({"burst": 0.5}, "burst is 0.5"),
         ({"agents": 0}, "agents is 0"),
