@@ -6,14 +6,11 @@ that broke its promise is undone.
 
 from dataclasses import replace
 
-from controlplane.domain.features import CENTERS
 from controlplane.domain.guardrails.bounds import is_split, support
-from controlplane.domain.guardrails.capacity import level as least_loaded
 from controlplane.domain.guardrails.capacity import peak
 from controlplane.domain.guardrails.dithering import unshifted
 from controlplane.domain.guardrails.draft import (
     NEGLIGIBLE,
-    ROUNDING,
     Course,
     Draft,
     distance,
@@ -99,19 +96,15 @@ def worthwhile(
 ) -> Draft:
     """Hold unless the curve promises the least gain.
 
-    A hot centre's relief needs none, unless it takes back some of the last move where no split
-    relieves; nor does a reserve that joins or leaves. What a shift by chance costs now is no gain.
+    A hot centre's relief needs none, nor does a reserve that joins or leaves. What a shift by
+    chance costs now is no gain of a move.
     """
     if draft.course is not Course.MOVE or not draft.proposal.predicts or situation.muster.changing:
         return draft
-    start = unshifted(situation, state)
-    small = len(start) == len(CENTERS) and distance(draft.target, start) < limits.step - ROUNDING
-    if small and _back(draft, situation, state) and _full_either_way(draft, situation, limits):
-        message = "no split relieves a data centre: a part of a step back is not worth a move"
-        return held(draft, situation, "full_either_way", message)
-    if draft.hot and peak(draft.use, draft.target) < peak(draft.use, situation.applied):
+    use = draft.use
+    if draft.hot and peak(use, draft.target) < peak(use, situation.applied):
         return draft
-    now_ms = predicted_ms(draft.proposal, start)
+    now_ms = predicted_ms(draft.proposal, unshifted(situation, state))
     then_ms = predicted_ms(draft.proposal, draft.target)
     if now_ms is None:
         return noted(draft, "gain_unknown", "the curve does not reach the shares in force")
@@ -122,24 +115,6 @@ def worthwhile(
         return draft
     message = f"{gain:.2%} predicted gain, a move needs {needed:.1%} at this load"
     return held(draft, situation, "gain_too_small", message)
-
-
-def _back(draft: Draft, situation: Situation, state: GuardState) -> bool:
-    """Whether the move takes back some of the last one."""
-    if not len(state.previous) == len(state.moved_to) == len(draft.target):
-        return False
-    last = state.moved_to[0] - state.previous[0]
-    return last * (draft.target[0] - situation.applied[0]) < 0
-
-
-def _full_either_way(draft: Draft, situation: Situation, limits: EnvelopeLimits) -> bool:
-    """Whether a centre is hot with every split, and the one in force is about as good as any.
-
-    Which of two full centres is a little fuller is noise; past the slack `relieved` moves anyway.
-    """
-    best = peak(draft.use, least_loaded(draft.use, situation, limits))
-    now = peak(draft.use, situation.applied)
-    return best > limits.hot_level and now <= best + limits.capacity_slack
 
 
 def margin(situation: Situation, limits: EnvelopeLimits) -> float:

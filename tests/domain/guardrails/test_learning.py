@@ -59,23 +59,6 @@ def test_a_move_to_where_nothing_was_predicted_holds() -> None:
     assert codes(run(partly).notes) == ["gain_too_small"]
 
 
-# 120 of 130 requests per second: no split has less than 92 %. The second centre is at 94 or 98 %.
-@pytest.mark.parametrize(
-    ("applied", "came_from", "moves"),
-    [(0.61, 0.64, False), (0.61, 0.56, True), (0.59, 0.64, True)],
-    ids=["back", "on", "relieves"],
-)
-def test_where_no_split_relieves_a_part_of_a_step_back_is_no_move(
-    applied: float, came_from: float, moves: bool
-) -> None:
-    """Users in a closed loop fill both: which one is a little fuller is noise."""
-    facts = situation(load=Load(total_rps=120.0), applied=(applied, 1.0 - applied))
-    state = GuardState(previous=(came_from, 1.0 - came_from), moved_to=(applied, 1.0 - applied))
-    verdict = run(valley(0.62, depth=5000.0), facts, state)
-    assert (verdict.outcome is Outcome.MOVED) is moves
-    assert codes(verdict.notes) == ([] if moves else ["full_either_way"])
-
-
 def test_a_hot_center_is_relieved_without_a_gain() -> None:
     facts = situation(load=Load(total_rps=92.0), applied=(0.50, 0.50))
     flat = valley(0.62, depth=0.0)
