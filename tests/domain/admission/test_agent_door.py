@@ -1,5 +1,10 @@
 from controlplane.domain.admission.agent_door import AgentDoor, WhenAway, unasked
-from controlplane.domain.admission.envoy_asks import agent_cluster, asking_filter
+from controlplane.domain.admission.envoy_asks import (
+    ASKS_AND,
+    agent_cluster,
+    asking_filter,
+    asking_filters,
+)
 
 
 def test_what_becomes_of_requests_without_an_agent_is_said_to_envoy() -> None:
@@ -35,3 +40,12 @@ def test_a_plane_that_is_not_told_to_ask_is_a_finding() -> None:
     (found,) = unasked("edge", AgentDoor(), "nginx")
     assert (found.code, found.subject) == ("agent_not_asked", "gateway/edge")
     assert "nginx" in found.message
+
+
+def test_routes_with_a_word_of_their_own_have_filters_that_are_switched_off() -> None:
+    usual, *others = asking_filters(AgentDoor(when_away=WhenAway.ADMIT), "agent")
+    assert usual == asking_filter(AgentDoor(when_away=WhenAway.ADMIT), "agent")
+    assert {one["name"] for one in others} == set(ASKS_AND.values())
+    assert all(one["disabled"] for one in others)
+    allowed = {one["name"]: one["typed_config"]["failure_mode_allow"] for one in others}
+    assert allowed == {name: each is WhenAway.ADMIT for each, name in ASKS_AND.items()}
