@@ -15,10 +15,9 @@ from benchmarks.failover_load import Outcome
 
 # One attempt may take 250 ms; whoever waits longer has met the fault.
 LATE_MS = 250.0
-# Of a share of a few hundred requests: three of its standard deviations are 10 points.
 MOVED = 0.12
-# Of the difference of two shares, by chance beyond them once in 16,000 faults: with 12 points alone a
-# run of sixty had one by chance in every fourth.
+# Of the difference of two shares; chance exceeds them once in 16,000 faults, but 12 points of a few
+# hundred requests in every fourth run of sixty faults.
 STANDARD_ERRORS = 4.0
 REPAIRED_MS = 1_000.0
 
