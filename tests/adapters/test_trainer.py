@@ -122,7 +122,7 @@ async def test_without_its_packages_it_says_what_to_install(
     (shadow / f"{module}.py").write_text(f"raise ModuleNotFoundError({words!r}, name={module!r})")
     monkeypatch.setenv("PYTHONPATH", str(shadow))
     trainer = ProcessTrainer(tmp_path / "training", DEADLINE_S)
-    with pytest.raises(Invalid, match=r"signalbox\[training\]") as caught:
+    with pytest.raises(Invalid, match=r"'\.\[training\]'") as caught:
         await trainer.train(order(), halves(text), lambda *_: None)
     assert caught.value.code == "training_not_installed"
     assert module in caught.value.message
