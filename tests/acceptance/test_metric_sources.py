@@ -150,13 +150,16 @@ async def _decided_blind(scene: Scene, since: str) -> bool:
 
 async def _live_through(scene: Scene, trouble: Trouble) -> None:
     await until(lambda: _rests(scene), "nothing is to be moved")
-    before, decided = await scene.weights(), await scene.decision()
+    seen = await scene.decision()
     await asyncio.to_thread(trouble.begin)
     try:
         scene.found_s.append(await _timed(lambda: _has(scene, trouble.code), trouble.name))
+        # What was seen before may have moved something until now.
+        await until(lambda: _decided_blind(scene, seen["time"]), "a decision in the dark")
+        before, dark = await scene.weights(), await scene.decision()
         # Nobody can see it now.
         scene.prometheus.east.cpu = 0.95
-        await until(lambda: _decided_blind(scene, decided["time"]), "a decision in the dark")
+        await until(lambda: _decided_blind(scene, dark["time"]), "another decision in the dark")
         assert await scene.weights() == before, trouble.name
     finally:
         scene.prometheus.east.cpu = 0.6
