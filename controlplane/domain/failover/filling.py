@@ -29,7 +29,8 @@ def spread(
         full = set()
         rest = left
         for name in sorted(open_places):
-            part = min(rest * weights[name] / total, rooms[name] - given[name])
+            # The share first: a product with the least of weights may round to twice its value.
+            part = min(rest * (weights[name] / total), rooms[name] - given[name])
             given[name] += part
             left -= part
             if rooms[name] - given[name] <= NOTHING:

@@ -24,6 +24,11 @@ def test_without_room_only_the_rooms_are_filled() -> None:
     assert spread(9.0, {"a": 0.0}, {"a": 5.0}) == {"a": 0.0}
 
 
+def test_the_least_of_weights_gets_no_more_than_there_is() -> None:
+    found = spread(4.0, {"a": 1.0, "b": 5e-324}, {"a": 2.5, "b": 2.0})
+    assert found == {"a": 2.5, "b": 1.5}
+
+
 amounts = st.floats(0.0, 1e6)
 
 
