@@ -13,18 +13,21 @@ const ROWS = 200;
 const PAUSE_MS = 250;
 
 let problem = () => {};
-let next = null; // cursor behind the rows that are shown
-let wanted = ""; // what the rows are of; a refresh of the same does not lose those added by "more"
-let more = 0; // how many pages were asked for beside the first
+let more = 0; // how many pages were asked for beside the first; typing asks for the first anew
+let asked = 0; // how often the rows were; an answer that was overtaken is not shown
 let timer = 0;
 
 export function begin(onProblem) {
   problem = onProblem;
   $("route-filter").addEventListener("input", () => {
+    more = 0;
     clearTimeout(timer);
     timer = setTimeout(() => attempt(show), PAUSE_MS);
   });
-  $("route-life").addEventListener("change", () => attempt(show));
+  $("route-life").addEventListener("change", () => {
+    more = 0;
+    attempt(show);
+  });
   $("more-routes").addEventListener("click", () => {
     more += 1;
     attempt(show);
@@ -36,32 +39,31 @@ export function begin(onProblem) {
 }
 
 export async function show() {
-  const [items, findings] = await Promise.all([routes(), read("/v1/findings")]);
+  asked += 1;
+  const mine = asked;
+  const [[items, behind], findings] = await Promise.all([routes(), read("/v1/findings")]);
+  if (mine !== asked) return;
   const wrong = Map.groupBy(findings.items, (finding) => finding.subject);
   $("routes").replaceChildren(...items.map((item) => routeRow(item, wrong.get(`route/${item.id}`) || [])));
   $("no-routes").hidden = items.length > 0;
-  $("more-routes").hidden = !next;
-  $("route-count").textContent = say("routeCount", items.length, Boolean(next));
+  $("more-routes").hidden = !behind;
+  $("route-count").textContent = say("routeCount", items.length, Boolean(behind));
 }
 
 async function routes() {
   const query = new URLSearchParams({ limit: ROWS });
   if ($("route-filter").value.trim()) query.set("contains", $("route-filter").value.trim());
   if ($("route-life").value) query.set("life", $("route-life").value);
-  if (wanted !== query.toString()) {
-    wanted = query.toString();
-    more = 0;
-  }
   const found = [];
-  next = null;
+  let cursor = null;
   for (let page = 0; page <= more; page += 1) {
-    if (next) query.set("cursor", next);
+    if (cursor) query.set("cursor", cursor);
     const answer = await read(`/v1/routes:list?${query}`);
     found.push(...answer.items);
-    next = answer.next;
-    if (!next) break;
+    cursor = answer.next;
+    if (!cursor) break;
   }
-  return found;
+  return [found, cursor];
 }
 
 function routeRow(item, findings) {
