@@ -3,6 +3,7 @@
 Made by `__main__` from the command line, read by everything in this package.
 """
 
+import argparse
 import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,31 @@ def place(text: str) -> Place:
     if not colon or not host or not 0 <= number <= LAST_PORT:
         raise Invalid("address_invalid", f"{text!r} is not HOST:PORT with a port of 0..{LAST_PORT}")
     return host.strip("[]"), number
+
+
+def polled(given: argparse.Namespace, path: str, identity: str = "") -> Source | None:
+    """What is polled at the control planes of `--api`, with `--token-file`, for `--group`.
+
+    Args:
+        identity: of who takes the answers in use, as in `Source`.
+
+    Returns:
+        None without `--api`: there is what was kept, and nothing else.
+
+    Raises:
+        Invalid: `--api` without `--token-file`.
+    """
+    if not given.api:
+        return None
+    if given.token_file is None:
+        raise Invalid("option_invalid", "--api needs --token-file: a token of the role gateway")
+    return Source(
+        urls=tuple(each.rstrip("/") for each in given.api),
+        path=path,
+        token_file=given.token_file,
+        identity=identity,
+        parameters={"gateway": given.group},
+    )
 
 
 def require_loopback(listen: Place) -> None:

@@ -7,7 +7,7 @@ service whose endpoints fail a little each, and slow answers, stays with agents.
 from collections.abc import Iterable, Iterator, Mapping
 
 from controlplane.domain.admission.circuit_breaker import CircuitBreakerPolicy
-from controlplane.domain.admission.policy import Mode, Policy
+from controlplane.domain.admission.policy import Policy
 from controlplane.domain.findings import Observation, Severity
 from controlplane.domain.services import AllDown
 from controlplane.domain.snapshot import Content, ServiceEndpoints
@@ -20,13 +20,10 @@ def breakers(policies: Iterable[Policy]) -> Mapping[str, CircuitBreakerPolicy]:
     """Service -> its breaker; of several the one that opens first."""
     found: dict[str, CircuitBreakerPolicy] = {}
     for policy in policies:
-        spec, attachment = policy.circuit_breaker, policy.attachment
-        part = attachment.routes or attachment.regions
-        if spec is None or part or policy.mode is not Mode.ENFORCE:
+        spec = policy.circuit_breaker
+        if spec is None or not FAILURES.issubset(spec.statuses):
             continue
-        if not FAILURES.issubset(spec.statuses):
-            continue
-        for service in attachment.services:
+        for service in policy.whole_services:
             found[service] = min(found.get(service, spec), spec, key=_eagerness)
     return found
 

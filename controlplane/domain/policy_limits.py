@@ -10,7 +10,7 @@ their compilers. An agent that is asked, too, keeps the same limit: each gateway
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from controlplane.domain.admission.policy import Mode, Policy
+from controlplane.domain.admission.policy import Policy
 from controlplane.domain.admission.rate_limit import Scope, burst
 from controlplane.domain.snapshot import ServiceLimit
 
@@ -33,7 +33,7 @@ def source_limits(policies: Iterable[Policy]) -> Mapping[str, ServiceLimit]:
 def _rates(policies: Iterable[Policy], key: tuple[str, ...]) -> dict[str, ServiceLimit]:
     found: dict[str, ServiceLimit] = {}
     for policy in policies:
-        services, spec = _whole(policy), policy.rate_limit
+        services, spec = policy.whole_services, policy.rate_limit
         if spec is None or len(services) != 1 or spec.scope is not Scope.LOCAL or spec.key != key:
             continue
         (service,) = services
@@ -72,12 +72,5 @@ def stricter(one: ServiceLimit | None, other: ServiceLimit) -> ServiceLimit:
 def _learned(policy: Policy) -> Iterator[tuple[str, ServiceLimit]]:
     spec = policy.adaptive_concurrency
     if spec is not None and spec.least_ms is not None:
-        for service in _whole(policy):
+        for service in policy.whole_services:
             yield service, ServiceLimit(adaptive=spec)
-
-
-def _whole(policy: Policy) -> tuple[str, ...]:
-    """The services that an enforced policy is about as a whole."""
-    attachment = policy.attachment
-    part = attachment.routes or attachment.regions
-    return () if part or policy.mode is not Mode.ENFORCE else attachment.services

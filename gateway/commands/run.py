@@ -16,7 +16,7 @@ from gateway.admission_options import AdmissionOptions
 from gateway.forward_auth.door import LOOPBACK, DoorOptions
 from gateway.last_good.polling import Source
 from gateway.last_good.token_file import read_token
-from gateway.options import place, require_loopback
+from gateway.options import place, polled, require_loopback
 from gateway.proxy.options import ProxyOptions
 from gateway.proxy_door import ProxyDoorOptions
 from gateway.state.redis.link import RedisOptions
@@ -167,17 +167,8 @@ def _name(given: argparse.Namespace) -> str:
 
 
 def _source(given: argparse.Namespace, path: str) -> Source | None:
-    if not given.api:
-        return None
-    if given.token_file is None:
-        raise Invalid("option_invalid", "--api needs --token-file: a token of the role gateway")
-    return Source(
-        urls=tuple(each.rstrip("/") for each in given.api),
-        path=path,
-        token_file=given.token_file,
-        identity=f"{_name(given)};{given.group}",
-        parameters={"gateway": given.group},
-    )
+    # Without a control plane nobody hears its name.
+    return polled(given, path, f"{_name(given)};{given.group}" if given.api else "")
 
 
 def _ticket_key(given: argparse.Namespace) -> bytes:

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from controlplane.domain.errors import Invalid
 from gateway.last_good.polling import Source
-from gateway.options import Place, place, require_loopback
+from gateway.options import Place, place, polled, require_loopback
 
 EXAMPLE = """example:
   python -m gateway divert --service stations --listen 0.0.0.0:7000 \\
@@ -54,8 +53,8 @@ def diverter_options(arguments: Sequence[str]) -> DiverterOptions:
         listen=place(given.listen),
         loads=loads,
         status=status,
-        configuration=_source(given, "/v1/config"),
-        policies=_source(given, "/v1/policies"),
+        configuration=polled(given, "/v1/config"),
+        policies=polled(given, "/v1/policies"),
     )
 
 
@@ -85,16 +84,3 @@ def _parser() -> argparse.ArgumentParser:
         "--force-listen", action="store_true", help="--loads and --status on other addresses too"
     )
     return parser
-
-
-def _source(given: argparse.Namespace, path: str) -> Source | None:
-    if not given.api:
-        return None
-    if given.token_file is None:
-        raise Invalid("option_invalid", "--api needs --token-file: a token of the role gateway")
-    return Source(
-        urls=tuple(one.rstrip("/") for one in given.api),
-        path=path,
-        token_file=given.token_file,
-        parameters={"gateway": given.group},
-    )

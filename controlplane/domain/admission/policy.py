@@ -147,6 +147,12 @@ class Policy:
         """What is declared under its kind; Invalid as `kind`."""
         return getattr(self, self.kind)
 
+    @property
+    def whole_services(self) -> tuple[str, ...]:
+        """The services that it is enforced on as a whole, from everywhere and on all routes."""
+        part = self.attachment.routes or self.attachment.regions
+        return () if part or self.mode is not Mode.ENFORCE else self.attachment.services
+
     def covers(self, asked: Asked) -> bool:
         """Whether this is asked about a request.
 
